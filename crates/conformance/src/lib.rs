@@ -1,0 +1,1 @@
+//! Op cases across back ends, graph generator, suite runners.

@@ -1,0 +1,1 @@
+//! The contract between Firstlight and its back ends: storage, memory, pool, kernel bindings.

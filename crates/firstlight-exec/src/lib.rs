@@ -1,0 +1,1 @@
+//! The pipelined executor of Firstlight.

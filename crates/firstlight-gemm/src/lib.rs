@@ -1,0 +1,1 @@
+//! GEMM tiles and micro-kernels of Firstlight.

@@ -1,0 +1,1 @@
+//! Graph, op table, references and inference of Firstlight.

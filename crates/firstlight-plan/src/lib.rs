@@ -1,0 +1,1 @@
+//! Passes, memory planning and compile_node of Firstlight.

@@ -1,0 +1,1 @@
+//! A strict second device in plain Rust, for tests of Firstlight.

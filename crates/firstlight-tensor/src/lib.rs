@@ -1,0 +1,1 @@
+//! Dtypes, shapes, layouts and host tensors of Firstlight.

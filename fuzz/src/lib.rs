@@ -1,0 +1,1 @@
+//! Mutated-model generator and its oracle.
