@@ -1,1 +1,3 @@
 //! The contract between Firstlight and its back ends: storage, memory, pool, kernel bindings.
+pub mod channel;
+pub mod pool;
