@@ -9,14 +9,19 @@
 
 mod binding;
 mod budget;
+pub mod channel;
 mod device;
 mod kernel;
 mod memory;
+pub mod pool;
 mod storage;
 
 pub use binding::{BindingError, Caps, KernelBinding, KernelBindingTable, KernelFn, KernelQuery, OperandSpec, ROW};
 pub use budget::{Budget, OverBudget, Reservation};
 pub use device::{BackendId, Completion, Device, DeviceCall, OperandAddr};
 pub use kernel::{KernelCall, reference_kernel};
-pub use memory::{Guards, HostBuf, KernelCtx, Loc, RunMemory, StepAddrs, Words, for_chunks_mut};
+pub use memory::{
+    ALIGN, Guards, HostBuf, KernelCtx, Loc, RunMemory, StepAddrs, Words, for_chunks_mut, for_tiles_with_scratch,
+};
+pub use pool::Pool;
 pub use storage::{BackendStorage, DeviceStorage, HostStorage, Storage};

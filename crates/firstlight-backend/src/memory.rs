@@ -10,7 +10,7 @@ use crate::binding::OperandSpec;
 use crate::device::{Completion, Device, DeviceCall, OperandAddr};
 use crate::kernel::KernelCall;
 use crate::pool::Pool;
-use crate::storage::{BackendStorage, HostStorage, Storage};
+use crate::storage::{BackendStorage, Storage};
 use crate::{Budget, Reservation};
 use firstlight_graph::{Op, OpError, OpErrorKind};
 use firstlight_tensor::Shape;
@@ -738,12 +738,73 @@ pub fn for_chunks_mut<T: Send>(
         let chunk = unsafe { std::slice::from_raw_parts_mut(start.0.add(from), n) };
         body(i, chunk);
     };
-    pool.parallel_for(len.div_ceil(step), &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.message))
+    pool.parallel_for(len.div_ceil(step), &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
+}
+
+/// Calls `body(tile, lane)` for each tile, spread over the pool, where `lane` is a part of `scratch` of `lane_elems`
+/// elements that no other tile uses meanwhile.
+///
+/// **Edge cases**: `scratch` must hold a lane for each working thread of the pool.
+///
+/// **Errors**: too little scratch; what a panicking body said.
+pub fn for_tiles_with_scratch<T: Send>(
+    pool: &Pool,
+    n_tiles: usize,
+    scratch: &mut [T],
+    lane_elems: usize,
+    body: &(dyn Fn(usize, &mut [T]) + Sync),
+) -> Result<(), OpError> {
+    struct Lanes<T> {
+        start: *mut T,
+        free: SmallVec<[AtomicU64; 16]>,
+    }
+    // SAFETY: a lane is used only by the thread that claimed its bit, and `scratch` is borrowed mutably throughout.
+    unsafe impl<T: Send> Sync for Lanes<T> {}
+    let n_lanes = pool.threads().min(n_tiles.max(1));
+    if lane_elems.checked_mul(n_lanes).is_none_or(|needed| needed > scratch.len()) {
+        return Err(internal("less scratch than a lane for each thread"));
+    }
+    let bits = |word: usize| {
+        let n = (n_lanes - word * 64).min(64);
+        AtomicU64::new(if n == 64 { u64::MAX } else { (1 << n) - 1 })
+    };
+    let lanes = Lanes { start: scratch.as_mut_ptr(), free: (0..n_lanes.div_ceil(64)).map(bits).collect() };
+    let lanes = &lanes;
+    let claim = move || {
+        loop {
+            for (i, word) in lanes.free.iter().enumerate() {
+                let free = word.load(Ordering::Relaxed);
+                let bit = free & free.wrapping_neg();
+                // Acquire: what the lane's last user wrote happens before this use of it.
+                if bit != 0 && word.compare_exchange(free, free & !bit, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                    return (i, bit);
+                }
+            }
+            std::hint::spin_loop();
+        }
+    };
+    struct Claimed<'a>(&'a AtomicU64, u64);
+    impl Drop for Claimed<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_or(self.1, Ordering::Release);
+        }
+    }
+    let tile = move |i: usize| {
+        let (word, bit) = claim();
+        let _claimed = Claimed(&lanes.free[word], bit);
+        let at = (word * 64 + bit.trailing_zeros() as usize) * lane_elems;
+        // SAFETY: the claimed bit gives this thread alone the lane until `_claimed` is dropped; `at + lane_elems` is
+        // inside the scratch, as checked above.
+        let lane = unsafe { std::slice::from_raw_parts_mut(lanes.start.add(at), lane_elems) };
+        body(i, lane);
+    };
+    pool.parallel_for(n_tiles, &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::HostStorage;
     use firstlight_graph::ops::Relu;
 
     #[test]
@@ -816,6 +877,25 @@ mod tests {
         assert!(other.launch(&call, &step, &pool, &guards).is_err(), "another memory's addresses");
         memory.ensure_grown(0, 64, 0).unwrap();
         assert!(memory.launch(&call, &step, &pool, &guards).is_err(), "an older epoch");
+    }
+
+    #[test]
+    fn lanes_are_exclusive() {
+        let pool = Pool::new(4).unwrap();
+        let mut scratch = vec![0u32; 4 * 8];
+        let total = AtomicU64::new(0);
+        for_tiles_with_scratch(&pool, 1000, &mut scratch, 8, &|i, lane| {
+            lane.fill(i as u32);
+            std::thread::yield_now();
+            assert!(lane.iter().all(|&x| x == i as u32));
+            total.fetch_add(i as u64, Ordering::Relaxed);
+        })
+        .unwrap();
+        assert_eq!(total.into_inner(), 999 * 1000 / 2);
+        assert!(for_tiles_with_scratch(&pool, 1000, &mut scratch, 9, &|_, _| {}).is_err());
+        let mut data = vec![0usize; 1001];
+        for_chunks_mut(&pool, &mut data, 100, &|i, chunk| chunk.fill(i)).unwrap();
+        assert!(data.iter().enumerate().all(|(at, &i)| i == at / 100));
     }
 
     #[test]
