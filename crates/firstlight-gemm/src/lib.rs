@@ -23,11 +23,13 @@
 
 mod isa;
 mod math;
+mod product;
 mod simd;
 mod slices;
 mod src;
 mod table;
 
 pub use isa::{Isa, IsaKind};
+pub use product::{Addend, ConvInput, Epilogue, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs};
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;

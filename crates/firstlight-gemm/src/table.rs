@@ -1,6 +1,8 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
+use crate::product::{self, Out, Product};
 use crate::slices::{self, Binary, Reduce, Unary};
+use std::ops::Range;
 
 /// Declares [`Table`] and one static table per instruction set. Each line names a generic function over `S: Simd`.
 macro_rules! tables {
@@ -60,4 +62,5 @@ tables! {
     slices::sum_squared_deviations(x: *const f32, n: usize, mean: f32) -> f32;
     slices::softmax_row(x: *const f32, out: *mut f32, n: usize);
     slices::layer_norm_row(x: *const f32, scale: *const f32, bias: *const f32, eps: f32, out: *mut f32, n: usize) -> (f32, f32);
+    product::product_tile(product: &Product<'_>, out: Out<'_>, rows: Range<usize>, cols: Range<usize>, scratch: *mut f32);
 }

@@ -26,8 +26,10 @@ pub(crate) trait Simd: Copy {
     /// Sixteen lanes.
     type V: Copy;
 
+    /// Whether there are registers for 24 accumulators and their operands (else for about 6).
+    const WIDE: bool;
+
     fn splat(self, x: f32) -> Self::V;
-    fn from_array(self, x: [f32; LANES]) -> Self::V;
     fn to_array(self, x: Self::V) -> [f32; LANES];
 
     fn add(self, a: Self::V, b: Self::V) -> Self::V;

@@ -14,14 +14,11 @@ fn map2(a: V, b: V, f: impl Fn(f32, f32) -> f32) -> V {
 
 impl Simd for Portable {
     type V = V;
+    const WIDE: bool = false;
 
     #[inline(always)]
     fn splat(self, x: f32) -> V {
         [x; LANES]
-    }
-    #[inline(always)]
-    fn from_array(self, x: [f32; LANES]) -> V {
-        x
     }
     #[inline(always)]
     fn to_array(self, x: V) -> [f32; LANES] {

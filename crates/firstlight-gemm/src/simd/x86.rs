@@ -47,14 +47,11 @@ fn mask(lo: usize, hi: usize) -> __mmask16 {
 
 impl Simd for Avx512 {
     type V = __m512;
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
         isa!(_mm512_set1_ps(x))
-    }
-    #[inline(always)]
-    fn from_array(self, x: [f32; LANES]) -> __m512 {
-        isa!(_mm512_loadu_ps(x.as_ptr()))
     }
     #[inline(always)]
     fn to_array(self, x: __m512) -> [f32; LANES] {
@@ -210,14 +207,11 @@ fn ymm_mask(_: Avx2, base: i32, lo: usize, hi: usize) -> __m256i {
 
 impl Simd for Avx2 {
     type V = Pair;
+    const WIDE: bool = false;
 
     #[inline(always)]
     fn splat(self, x: f32) -> Pair {
         isa!([_mm256_set1_ps(x); 2])
-    }
-    #[inline(always)]
-    fn from_array(self, x: [f32; LANES]) -> Pair {
-        isa!([_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x[8..].as_ptr())])
     }
     #[inline(always)]
     fn to_array(self, x: Pair) -> [f32; LANES] {
