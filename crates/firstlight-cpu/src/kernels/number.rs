@@ -1,6 +1,9 @@
 //! Element types as kernels compute with them.
 
+use firstlight_backend::KernelCtx;
+use firstlight_graph::OpError;
 use firstlight_tensor::{DType, Element, bf16, f16};
+use smallvec::SmallVec;
 
 /// An element with the arithmetic of its type: integers wrap, 16-bit floats compute in f32 and round once.
 pub(super) trait Number: Element {
@@ -100,4 +103,75 @@ impl Float for bf16 {
     fn from_f32(x: f32) -> bf16 {
         bf16::from_f32(x)
     }
+}
+
+/// Parameters read from an input; on the stack up to 12 of them.
+pub(super) type SmallInts = SmallVec<[i64; 12]>;
+
+/// The i64 or i32 elements of an input, at any alignment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ints<'a> {
+    bytes: &'a [u8],
+    is_i64: bool,
+}
+
+impl<'a> Ints<'a> {
+    /// The elements of input `i`.
+    ///
+    /// **Errors**: the input is omitted or has elements of another type.
+    pub(super) fn of(ctx: &KernelCtx<'a>, i: usize) -> Result<Ints<'a>, OpError> {
+        let dtype = ctx.spec(i)?.dtype;
+        match dtype {
+            DType::I64 | DType::I32 => Ok(Ints { bytes: ctx.bytes(i)?, is_i64: dtype == DType::I64 }),
+            _ => Err(OpError::dtype(format!("input {i} has elements of {dtype}, expected i64 or i32"))),
+        }
+    }
+
+    /// Number of elements.
+    pub(super) fn len(self) -> usize {
+        self.bytes.len() / if self.is_i64 { 8 } else { 4 }
+    }
+
+    /// Element `i`.
+    #[inline]
+    pub(super) fn get(self, i: usize) -> i64 {
+        match self.is_i64 {
+            true => read::<i64>(&self.bytes[i * 8..][..8]),
+            false => read::<i32>(&self.bytes[i * 4..][..4]).into(),
+        }
+    }
+
+    /// Checks that every element indexes an axis of a size, counted from the end where it is negative.
+    ///
+    /// **Errors**: one that does not.
+    pub(super) fn check_indices(self, size: usize) -> Result<(), OpError> {
+        let size_i64 = size as i64;
+        let outside = |index: i64| index < -size_i64 || index >= size_i64;
+        match (0..self.len()).map(|i| self.get(i)).find(|&index| outside(index)) {
+            Some(index) => Err(OpError::value(format!("index {index} is outside -{size}..{size}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Element `i` as an index of an axis of that size, which [`Ints::check_indices`] accepted.
+    #[inline]
+    pub(super) fn index(self, i: usize, size: usize) -> usize {
+        let index = self.get(i);
+        (if index < 0 { index + size as i64 } else { index }) as usize
+    }
+}
+
+/// The i64 or i32 elements of input `i`.
+///
+/// **Errors**: the input is omitted or has elements of another type.
+pub(super) fn small_ints(ctx: &KernelCtx<'_>, i: usize) -> Result<SmallInts, OpError> {
+    let ints = Ints::of(ctx, i)?;
+    Ok((0..ints.len()).map(|i| ints.get(i)).collect())
+}
+
+/// [`small_ints`] of an input that may be omitted.
+///
+/// **Errors**: the input has elements of another type.
+pub(super) fn optional_ints(ctx: &KernelCtx<'_>, i: usize) -> Result<Option<SmallInts>, OpError> {
+    if ctx.has_input(i) { small_ints(ctx, i).map(Some) } else { Ok(None) }
 }
