@@ -21,6 +21,7 @@ cargo xtask VERB
                                    suite agree
   tidy [--fix]                     rooms, file sizes, unsafe modules, comments, licences, generated pages
                                    (--fix: write the counts of ARCHITECTURE.md)
+  ops-page                         writes docs/ops.md from the op table
   suite [--only REGEX] [--device D] [--update-baseline]
                                    the official ONNX suite, against crates/conformance/suite/baseline.json
   agree [DIR] [--only REGEX]       agreement with onnxruntime, value by value, on one-add, silero-vad and two
@@ -52,6 +53,7 @@ fn run(mut args: Args) -> Result<(), Failure> {
     match verb.as_str() {
         "validate" => validate::run(&project, args),
         "tidy" => tidy::run(&project, args),
+        "ops-page" => tidy::ops_page_verb(&project, args),
         "suite" => checks::suite_verb(&project, args),
         "agree" => checks::agree_verb(&project, args),
         "models" => checks::models_verb(&project, args),

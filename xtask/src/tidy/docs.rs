@@ -1,10 +1,14 @@
-//! Pages: ARCHITECTURE.md names every crate, the op table is in order.
+//! Pages: those that must be there, ARCHITECTURE.md names every crate, generated ones are fresh, the op table is in order.
 
 use super::Report;
 use super::source::Source;
-use crate::project::Project;
+use crate::args::Args;
+use crate::project::{Failure, Project, output, write};
 
-pub(super) fn check(project: &Project, sources: &[Source], report: &mut Report) {
+/// The page of all ops, generated from the op table.
+const OPS_PAGE: &str = "docs/ops.md";
+
+pub(super) fn check(project: &Project, sources: &[Source], report: &mut Report) -> Result<(), Failure> {
     for page in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "deny.toml"] {
         if !project.path(page).exists() {
             report.find(page, "missing");
@@ -21,6 +25,23 @@ pub(super) fn check(project: &Project, sources: &[Source], report: &mut Report) 
             report.find(&source.name, format!("the op table is kept sorted: {b} stands after {a}"));
         }
     }
+    let committed = std::fs::read_to_string(project.path(OPS_PAGE)).unwrap_or_default();
+    if committed != ops_page(project)? {
+        report.find(OPS_PAGE, "stale or missing: cargo xtask ops-page");
+    }
+    Ok(())
+}
+
+/// Writes the generated page.
+pub(crate) fn ops_page_verb(project: &Project, args: Args) -> Result<(), Failure> {
+    args.finish()?;
+    write(&project.path(OPS_PAGE), &ops_page(project)?)
+}
+
+/// The page as the op table has it now.
+fn ops_page(project: &Project) -> Result<String, Failure> {
+    let words = ["run", "--quiet", "--package", "firstlight-graph", "--example", "ops_page"];
+    output(&mut project.cargo(&words), "the generator of docs/ops.md")
 }
 
 /// The ops that a file's `op_table! { Name: path, ... }` lists, in its order.

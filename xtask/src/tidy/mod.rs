@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::args::Args;
 use crate::project::{Failure, Project};
+pub(crate) use docs::ops_page_verb;
 use source::Source;
 
 /// Everything that breaks a rule, and what is only worth knowing.
@@ -48,7 +49,7 @@ pub(crate) fn check(project: &Project) -> Result<String, Failure> {
     rooms::check(project, &mut report);
     text::check_sources(&sources, &mut report);
     unsafety::check(project, &sources, &mut report);
-    docs::check(project, &sources, &mut report);
+    docs::check(project, &sources, &mut report)?;
     licences::check(project, &mut report)?;
     for note in &report.notes {
         println!("note: {note}");
