@@ -42,7 +42,7 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
         return Err(Failure::Broken(format!("no stage {unknown:?}; there are {}", names.join(" "))));
     }
     let mut done: Vec<Done> = Vec::new();
-    for stage in STAGES.iter().filter(|stage| only.is_empty() || only.iter().any(|name| name == stage.name)) {
+    for stage in STAGES.iter().filter(|stage| only.is_empty() || is_asked(stage.name, &only)) {
         println!("==> {}", stage.name);
         let clock = Instant::now();
         let lost = done.iter().find(|d| stage.needs.contains(&d.name) && d.result.is_err());
@@ -67,6 +67,12 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
     let summary = format!("failed: {}", failed.join(" "));
     let is_broken = done.iter().any(|d| matches!(d.result, Err(Failure::Broken(_))));
     Err(if is_broken { Failure::Broken(summary) } else { Failure::Found(summary) })
+}
+
+/// Whether a stage is named, or needed by one that is.
+fn is_asked(name: &str, only: &[String]) -> bool {
+    let named = |name: &str| only.iter().any(|asked| asked == name);
+    named(name) || STAGES.iter().any(|stage| named(stage.name) && stage.needs.contains(&name))
 }
 
 fn line(name: &str, seconds: f64, result: &Result<String, Failure>) -> String {
@@ -126,4 +132,25 @@ fn need_component(project: &Project, verb: &str, component: &str) -> Result<(), 
     let mut command = std::process::Command::new("rustup");
     command.current_dir(&project.root).args(["component", "add", component]);
     start(&mut command, "rustup").map_err(|why| Failure::Broken(why.message().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_brings_what_it_needs() {
+        let only = ["suite".to_owned()];
+        let asked: Vec<&str> = STAGES.iter().map(|stage| stage.name).filter(|name| is_asked(name, &only)).collect();
+        assert_eq!(asked, ["python", "build", "suite"]);
+    }
+
+    #[test]
+    fn needs_come_first() {
+        for (at, stage) in STAGES.iter().enumerate() {
+            for need in stage.needs {
+                assert!(STAGES[..at].iter().any(|other| other.name == *need), "{} needs {need}", stage.name);
+            }
+        }
+    }
 }

@@ -14,6 +14,8 @@ use crate::project::{Failure, Project, make_folder, write};
 struct Bar {
     name: &'static str,
     what: &'static str,
+    /// Takes many minutes: measured only when named.
+    is_long: bool,
     measure: fn(&Bench) -> Result<Vec<Figure>, Failure>,
 }
 
@@ -54,7 +56,8 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
     let bench = Bench { project, models, work: project.target.join("bars"), rounds };
     make_folder(&bench.work)?;
     let mut rows = Vec::new();
-    for bar in bars.iter().filter(|bar| only.is_empty() || only.iter().any(|name| name == bar.name)) {
+    let is_asked = |bar: &&Bar| if only.is_empty() { !bar.is_long } else { only.iter().any(|name| name == bar.name) };
+    for bar in bars.iter().filter(is_asked) {
         println!("==> bar {}: {}", bar.name, bar.what);
         let clock = Instant::now();
         let figures = (bar.measure)(&bench).unwrap_or_else(|why| {
@@ -65,6 +68,9 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
         rows.extend(figures.into_iter().map(|figure| (bar.name, figure)));
     }
     print_table(&rows);
+    for bar in bars.iter().filter(|bar| bar.is_long && only.is_empty()) {
+        println!("{:>4}  {}: long, not measured (--only {})", bar.name, bar.what, bar.name);
+    }
     if let Some(path) = json {
         write(Path::new(&path), &format!("{:#}\n", to_json(&rows)))?;
     }
