@@ -84,6 +84,7 @@ impl Agree {
     /// Compares once with a process for each set of inputs, and once with one session for all.
     pub(crate) fn run(&self, project: &Project) -> Result<String, Failure> {
         let python = python::environment(project, python::CHECKS)?;
+        let mut outcome = Ok(());
         for (drive, program) in [("run", CLI.0), ("session", CONFORMANCE)] {
             println!("-- one {drive} of {program}");
             let mut command = Command::new(&python);
@@ -91,10 +92,14 @@ impl Agree {
             command.arg("--work").arg(project.target.join("agree")).arg("--models").arg(&self.models);
             command.args(["--only", &self.only, "--drive", drive]);
             if let Some(folder) = &self.json {
-                command.arg("--json").arg(folder.join(format!("agree-{drive}.json")));
+                let rows = folder.join(format!("agree-{drive}.json"));
+                let _ = std::fs::remove_file(&rows);
+                command.arg("--json").arg(rows);
             }
-            run(command.arg("--").arg(project.program(program)), "the agreement check")?;
+            let done = run(command.arg("--").arg(project.program(program)), "the agreement check");
+            outcome = outcome.and(done);
         }
+        outcome?;
         Ok("every value within 1e-4 of its scale".into())
     }
 }
