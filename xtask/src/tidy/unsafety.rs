@@ -36,11 +36,13 @@ const CRATES: &[&str] = &[
 
 pub(super) fn check(project: &Project, sources: &[Source], report: &mut Report) {
     for source in sources.iter().filter(|source| is_crate_root(&source.name)) {
-        let is_forbidden = source.code.iter().any(|line| line.contains("#![forbid(unsafe_code)]"));
+        let has = |attribute: &str| source.code.iter().any(|line| line.contains(attribute));
         let may_hold_some =
             source.name.ends_with("/lib.rs") && source.room().is_some_and(|room| CRATES.contains(&room));
-        if !is_forbidden && !may_hold_some {
-            report.find(&source.name, "lacks #![forbid(unsafe_code)]");
+        let is_denied = may_hold_some && has("#![deny(unsafe_code)]");
+        if !is_denied && !has("#![forbid(unsafe_code)]") {
+            let wanted = if may_hold_some { "deny" } else { "forbid" };
+            report.find(&source.name, format!("lacks #![{wanted}(unsafe_code)]"));
         }
     }
     let counts = counts(sources);
