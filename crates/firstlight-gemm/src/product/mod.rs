@@ -14,7 +14,7 @@ pub(crate) mod small;
 use crate::isa::Isa;
 use crate::simd::{LANES, Simd};
 use crate::src::Src;
-use micro::{MicroOut, Slab, SlabA};
+use micro::{MicroOut, Part, Slab, SlabA};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -295,9 +295,9 @@ pub(crate) unsafe fn product_tile<S: Simd>(
     if rows.len() <= SMALL_M {
         match rhs {
             // SAFETY: as this function's.
-            Rhs::RowMajor(b) => return unsafe { small::row_major(s, lhs, b, &micro_out, rows, cols) },
+            Rhs::RowMajor(b) => return unsafe { (s.table().row_major)(lhs, b, &micro_out, rows, cols) },
             // SAFETY: as this function's.
-            Rhs::Transposed(b) => return unsafe { small::transposed(s, lhs, b, &micro_out, rows, cols) },
+            Rhs::Transposed(b) => return unsafe { (s.table().transposed)(lhs, b, &micro_out, rows, cols) },
             Rhs::Conv(_) => {}
         }
     }
@@ -313,7 +313,7 @@ pub(crate) unsafe fn product_tile<S: Simd>(
             while done < group {
                 let width = NR.min(group - done);
                 // SAFETY: the panel starts KC * done into the scratch, and its overhang is within it.
-                unsafe { pack::panel(s, rhs, k0, kc, col + done, width, scratch.add(KC * done)) };
+                unsafe { (s.table().panel)(rhs, k0, kc, col + done, width, scratch.add(KC * done)) };
                 done += width;
             }
             // Row blocks outside, panels inside: a block of `lhs` stays in the cache for all panels.
@@ -332,7 +332,7 @@ pub(crate) unsafe fn product_tile<S: Simd>(
                         last: k0 + kc == k,
                     };
                     // SAFETY: the panel has kc steps of whole vectors; the rows and columns lie in the operands and the output.
-                    unsafe { micro::rows(s, &slab, &micro_out, row, n_rows, col + done, width) };
+                    unsafe { micro::rows(s, &slab, &micro_out, Part { row, n_rows, col: col + done, width }) };
                     done += width;
                 }
                 row += n_rows;

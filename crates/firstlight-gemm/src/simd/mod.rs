@@ -29,6 +29,9 @@ pub(crate) trait Simd: Copy {
     /// Whether there are registers for 24 accumulators and their operands (else for about 6).
     const WIDE: bool;
 
+    /// The kernels of this instruction set, for those that call others through a pointer so as to stay small.
+    fn table(self) -> &'static crate::table::Table;
+
     fn splat(self, x: f32) -> Self::V;
     fn to_array(self, x: Self::V) -> [f32; LANES];
 

@@ -17,6 +17,11 @@ impl Simd for Portable {
     const WIDE: bool = false;
 
     #[inline(always)]
+    fn table(self) -> &'static crate::table::Table {
+        &crate::table::PORTABLE
+    }
+
+    #[inline(always)]
     fn splat(self, x: f32) -> V {
         [x; LANES]
     }

@@ -50,6 +50,11 @@ impl Simd for Avx512 {
     const WIDE: bool = true;
 
     #[inline(always)]
+    fn table(self) -> &'static crate::table::Table {
+        &crate::table::AVX512
+    }
+
+    #[inline(always)]
     fn splat(self, x: f32) -> __m512 {
         isa!(_mm512_set1_ps(x))
     }
@@ -208,6 +213,11 @@ fn ymm_mask(_: Avx2, base: i32, lo: usize, hi: usize) -> __m256i {
 impl Simd for Avx2 {
     type V = Pair;
     const WIDE: bool = false;
+
+    #[inline(always)]
+    fn table(self) -> &'static crate::table::Table {
+        &crate::table::AVX2
+    }
 
     #[inline(always)]
     fn splat(self, x: f32) -> Pair {
