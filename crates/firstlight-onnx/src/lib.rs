@@ -1,1 +1,4 @@
 //! ONNX import of Firstlight.
+#![forbid(unsafe_code)]
+
+pub mod proto;
