@@ -1,10 +1,14 @@
-//! ONNX `TensorProto` messages.
+//! ONNX `TensorProto` messages, in files of their own and inside models.
 //!
 //! [`TensorProto`] is a view: it reads the header fields and leaves every payload where it lies, so parsing a model does
-//! not touch its weights.
+//! not touch its weights. [`TensorProto::tensor`] then makes a [`Tensor`]: a range of the mapped file for `raw_data`, a
+//! decoded copy for the typed fields. [`read_tensor`] and [`write_tensor`] are the two for a `.pb` file.
 
-use crate::wire::{Reader, Span, WireError};
+use crate::wire::{Field, Reader, Span, WireError, Writer};
+use crate::{Bytes, DType, MappedFile, OwnedBytes, Shape, Tensor, TensorError};
 use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
 
 /// A `TensorProto` whose payload has not been read.
 #[derive(Clone, Debug)]
@@ -134,4 +138,452 @@ pub fn key_value(mut r: Reader<'_>) -> Result<(&str, &str), WireError> {
         }
     }
     Ok((key, value))
+}
+
+/// Why a `TensorProto` holds no tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PbError {
+    /// The message is not what the format asks for.
+    Malformed(WireError),
+    /// The message is well formed but contradicts itself.
+    Invalid {
+        /// The tensor's name; empty when it has none.
+        tensor: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl fmt::Display for PbError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PbError::Malformed(e) => e.fmt(f),
+            PbError::Invalid { tensor, problem } if tensor.is_empty() => write!(f, "unnamed tensor: {problem}"),
+            PbError::Invalid { tensor, problem } => write!(f, "tensor `{tensor}`: {problem}"),
+        }
+    }
+}
+
+impl std::error::Error for PbError {}
+
+impl From<WireError> for PbError {
+    fn from(e: WireError) -> Self {
+        PbError::Malformed(e)
+    }
+}
+
+/// Largest rank that [`read_tensor`] accepts.
+const MAX_RANK: usize = 64;
+
+/// Reads a `.pb` file that holds one `TensorProto`: its name (often empty) and its values.
+///
+/// **Errors**: malformed bytes, dims and values that do not fit, external data.
+pub fn read_tensor(bytes: &[u8]) -> Result<(String, Tensor), PbError> {
+    let proto = TensorProto::from_bytes(bytes, MAX_RANK)?;
+    Ok((proto.name.into(), proto.tensor(None)?))
+}
+
+/// Writes a `TensorProto`: strings as `string_data`, everything else as `raw_data`.
+pub fn write_tensor(name: &str, tensor: &Tensor) -> Result<Vec<u8>, TensorError> {
+    let mut w = Writer::new();
+    for &dim in tensor.shape() {
+        w.u64(1, dim as u64);
+    }
+    w.i64(2, onnx_data_type(tensor.dtype()).into());
+    if tensor.dtype() == DType::String {
+        for s in tensor.strings()? {
+            w.text(6, s);
+        }
+    }
+    if !name.is_empty() {
+        w.text(8, name);
+    }
+    if tensor.dtype() != DType::String {
+        w.bytes(9, tensor.as_bytes());
+    }
+    Ok(w.finish())
+}
+
+/// The element type that a `TensorProto.DataType` number stands for.
+pub fn dtype_of(data_type: i32) -> Option<DType> {
+    DType::ALL.into_iter().find(|&dtype| onnx_data_type(dtype) == data_type)
+}
+
+/// The `TensorProto.DataType` number of an element type.
+pub fn onnx_data_type(dtype: DType) -> i32 {
+    match dtype {
+        DType::F32 => 1,
+        DType::U8 => 2,
+        DType::I8 => 3,
+        DType::U16 => 4,
+        DType::I16 => 5,
+        DType::I32 => 6,
+        DType::I64 => 7,
+        DType::String => 8,
+        DType::Bool => 9,
+        DType::F16 => 10,
+        DType::F64 => 11,
+        DType::U32 => 12,
+        DType::U64 => 13,
+        DType::Complex64 => 14,
+        DType::Complex128 => 15,
+        DType::BF16 => 16,
+        DType::F8E4M3FN => 17,
+        DType::F8E4M3FNUZ => 18,
+        DType::F8E5M2 => 19,
+        DType::F8E5M2FNUZ => 20,
+        DType::U4 => 21,
+        DType::I4 => 22,
+        DType::F4E2M1 => 23,
+        DType::F8E8M0 => 24,
+        DType::U2 => 25,
+        DType::I2 => 26,
+    }
+}
+
+/// The field that holds the values of an element type when `raw_data` does not.
+#[derive(Clone, Copy)]
+enum TypedField {
+    Float,
+    Int32,
+    String,
+    Int64,
+    Double,
+    Uint64,
+}
+
+impl TypedField {
+    fn of(dtype: DType) -> Self {
+        match dtype {
+            DType::F32 | DType::Complex64 => TypedField::Float,
+            DType::F64 | DType::Complex128 => TypedField::Double,
+            DType::I64 => TypedField::Int64,
+            DType::U64 | DType::U32 => TypedField::Uint64,
+            DType::String => TypedField::String,
+            DType::I32
+            | DType::I16
+            | DType::I8
+            | DType::I4
+            | DType::I2
+            | DType::U16
+            | DType::U8
+            | DType::U4
+            | DType::U2
+            | DType::Bool
+            | DType::F16
+            | DType::BF16
+            | DType::F8E4M3FN
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2
+            | DType::F8E5M2FNUZ
+            | DType::F8E8M0
+            | DType::F4E2M1 => TypedField::Int32,
+        }
+    }
+
+    fn number(self) -> u32 {
+        match self {
+            TypedField::Float => 4,
+            TypedField::Int32 => 5,
+            TypedField::String => 6,
+            TypedField::Int64 => 7,
+            TypedField::Double => 10,
+            TypedField::Uint64 => 11,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            TypedField::Float => "TensorProto.float_data",
+            TypedField::Int32 => "TensorProto.int32_data",
+            TypedField::String => "TensorProto.string_data",
+            TypedField::Int64 => "TensorProto.int64_data",
+            TypedField::Double => "TensorProto.double_data",
+            TypedField::Uint64 => "TensorProto.uint64_data",
+        }
+    }
+}
+
+impl<'a> TensorProto<'a> {
+    fn invalid(&self, problem: impl Into<String>) -> PbError {
+        PbError::Invalid { tensor: self.name.into(), problem: problem.into() }
+    }
+
+    /// The element type.
+    ///
+    /// **Errors**: a `data_type` that is not one of ONNX's.
+    pub fn dtype(&self) -> Result<DType, PbError> {
+        dtype_of(self.data_type).ok_or_else(|| self.invalid(format!("data type {} is unknown", self.data_type)))
+    }
+
+    /// The shape.
+    ///
+    /// **Errors**: a negative dim, dims whose product overflows.
+    pub fn shape(&self) -> Result<Shape, PbError> {
+        let dims = self.dims.iter().map(|&d| usize::try_from(d).ok()).collect::<Option<Shape>>();
+        let dims = dims.ok_or_else(|| self.invalid(format!("dims {:?} cannot be negative", &self.dims[..])))?;
+        match dims.n_elems() {
+            Some(_) => Ok(dims),
+            None => Err(self.invalid(format!("dims {dims} multiply to more than memory can hold"))),
+        }
+    }
+
+    /// The size of the payload, and of the external file's range; `None` for strings.
+    ///
+    /// **Errors**: as [`TensorProto::dtype`] and [`TensorProto::shape`].
+    pub fn n_bytes(&self) -> Result<Option<usize>, PbError> {
+        let (dtype, shape) = (self.dtype()?, self.shape()?);
+        if dtype == DType::String {
+            return Ok(None);
+        }
+        let n = shape.n_elems().and_then(|n| dtype.size_bytes(n));
+        n.map(Some).ok_or_else(|| self.invalid(format!("{dtype}{shape} is larger than memory can hold")))
+    }
+
+    /// The tensor. `file`, when given, is the file that the message lies in: `raw_data` then stays a range of it.
+    ///
+    /// **Dtypes**: all, from `raw_data` or the typed field that ONNX names for the element type.
+    /// **Errors**: dims and values that do not fit, values out of the element type's range, external data (which the
+    /// caller resolves by [`TensorProto::external_data`]), a segment.
+    pub fn tensor(&self, file: Option<&Arc<MappedFile>>) -> Result<Tensor, PbError> {
+        let (dtype, shape) = (self.dtype()?, self.shape()?);
+        if self.is_external {
+            return Err(self.invalid("its data is in another file"));
+        }
+        if self.is_segment {
+            return Err(self.invalid("segments of tensors have no meaning in ONNX"));
+        }
+        let bytes = match self.raw_data {
+            Some(raw) if dtype != DType::String => match file {
+                Some(file) => Bytes::mapped(file, raw.offset, raw.bytes.len())
+                    .ok_or_else(|| self.invalid("raw_data lies beyond the file"))?,
+                None => Bytes::from(raw.bytes),
+            },
+            Some(_) => return Err(self.invalid("strings cannot be raw_data")),
+            None => self.typed(dtype, &shape)?,
+        };
+        Tensor::new(dtype, shape, bytes).map_err(|e| self.invalid(e.to_string()))
+    }
+
+    fn each_typed(&self, field: TypedField, mut each: impl FnMut(Field<'a>) -> Result<(), PbError>) -> Result<(), PbError> {
+        let mut r = self.body.reader();
+        while let Some(f) = r.next_field("TensorProto")? {
+            if f.number == field.number() {
+                each(f)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Decodes a typed field. The values are counted before memory is taken for them.
+    fn typed(&self, dtype: DType, shape: &Shape) -> Result<Bytes, PbError> {
+        let n_elems = shape.n_elems().unwrap_or(0);
+        let field = TypedField::of(dtype);
+        let what = field.name();
+        if let TypedField::String = field {
+            return self.typed_strings(shape, n_elems);
+        }
+        // Values of the field per element, or bytes where a value holds several elements.
+        let n_values = match dtype {
+            DType::Complex64 | DType::Complex128 => n_elems.checked_mul(2),
+            d if d.bits() < 8 => d.size_bytes(n_elems),
+            _ => Some(n_elems),
+        };
+        let mut got = 0usize;
+        self.each_typed(field, |f| match field {
+            TypedField::Float => f.each_f32(what, |_| count(&mut got)),
+            TypedField::Double => f.each_f64(what, |_| count(&mut got)),
+            _ => f.each_varint(what, |_| count(&mut got)),
+        })?;
+        if n_values != Some(got) {
+            let expected = n_values.map_or("more than memory can hold".into(), |n| n.to_string());
+            return Err(self.invalid(format!("{dtype}{shape} takes {expected} values, {what} holds {got}")));
+        }
+        let n_bytes = dtype.size_bytes(n_elems).ok_or_else(|| self.invalid("larger than memory can hold"))?;
+        let mut owned = OwnedBytes::zeroed(n_bytes);
+        let mut out = owned.as_mut_slice();
+        self.each_typed(field, |f| match field {
+            TypedField::Float => f.each_f32(what, |v| self.put(&mut out, &v.to_le_bytes())),
+            TypedField::Double => f.each_f64(what, |v| self.put(&mut out, &v.to_le_bytes())),
+            TypedField::Int64 => f.each_varint(what, |v| self.put(&mut out, &v.to_le_bytes())),
+            TypedField::Uint64 if dtype == DType::U32 => f.each_varint(what, |v| {
+                let v = u32::try_from(v).map_err(|_| self.invalid(format!("{v} is no u32")))?;
+                self.put(&mut out, &v.to_le_bytes())
+            }),
+            TypedField::Uint64 => f.each_varint(what, |v| self.put(&mut out, &v.to_le_bytes())),
+            TypedField::Int32 | TypedField::String => f.each_varint(what, |v| self.put_int(&mut out, dtype, v as i32)),
+        })?;
+        Ok(owned.into())
+    }
+
+    fn typed_strings(&self, shape: &Shape, n_elems: usize) -> Result<Bytes, PbError> {
+        let mut strings = Vec::new();
+        self.each_typed(TypedField::String, |f| {
+            strings.push(f.text("TensorProto.string_data")?);
+            Ok(())
+        })?;
+        if strings.len() != n_elems {
+            let problem = format!("string{shape} takes {n_elems} values, string_data holds {}", strings.len());
+            return Err(self.invalid(problem));
+        }
+        let tensor = Tensor::from_strings(shape.clone(), &strings).map_err(|e| self.invalid(e.to_string()))?;
+        Ok(tensor.bytes().clone())
+    }
+
+    /// Writes an entry of `int32_data`: a value, or the bits of one, or a byte of packed elements. Bits may come signed
+    /// or unsigned.
+    fn put_int(&self, out: &mut &mut [u8], dtype: DType, v: i32) -> Result<(), PbError> {
+        let fits = |low: i32, high: i32| match (low..=high).contains(&v) {
+            true => Ok(()),
+            false => Err(self.invalid(format!("int32_data holds {v}, which is no {dtype}"))),
+        };
+        match dtype {
+            DType::I32 => self.put(out, &v.to_le_bytes()),
+            DType::Bool => self.put(out, &[u8::from(v != 0)]),
+            DType::I8 => fits(-0x80, 0x7f).and_then(|()| self.put(out, &[v as u8])),
+            DType::U8 => fits(0, 0xff).and_then(|()| self.put(out, &[v as u8])),
+            DType::I16 => fits(-0x8000, 0x7fff).and_then(|()| self.put(out, &(v as u16).to_le_bytes())),
+            DType::U16 => fits(0, 0xffff).and_then(|()| self.put(out, &(v as u16).to_le_bytes())),
+            d if d.bits() == 16 => fits(-0x8000, 0xffff).and_then(|()| self.put(out, &(v as u16).to_le_bytes())),
+            _ => fits(-0x80, 0xff).and_then(|()| self.put(out, &[v as u8])),
+        }
+    }
+
+    fn put(&self, out: &mut &mut [u8], bytes: &[u8]) -> Result<(), PbError> {
+        match std::mem::take(out).split_at_mut_checked(bytes.len()) {
+            Some((head, tail)) => {
+                head.copy_from_slice(bytes);
+                *out = tail;
+                Ok(())
+            }
+            None => Err(self.invalid("more values than elements")),
+        }
+    }
+}
+
+fn count(n: &mut usize) -> Result<(), PbError> {
+    *n = n.saturating_add(1);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(data_type: i32, dims: &[i64], fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+        let mut w = Writer::new();
+        w.packed_i64(1, dims).i64(2, data_type.into()).text(8, "t");
+        fill(&mut w);
+        w.finish()
+    }
+
+    fn read(data_type: i32, dims: &[i64], fill: impl FnOnce(&mut Writer)) -> Result<Tensor, String> {
+        read_tensor(&message(data_type, dims, fill)).map(|(_, t)| t).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_dtype_round_trips_as_raw_data() {
+        for dtype in DType::ALL {
+            let tensor = match dtype {
+                DType::String => Tensor::from_strings([2, 1], &["", "naïve"]).unwrap(),
+                _ => {
+                    let bytes: Vec<u8> = (0..dtype.size_bytes(5).unwrap() as u8).collect();
+                    Tensor::new(dtype, [5].into(), bytes.as_slice().into()).unwrap()
+                }
+            };
+            let bytes = write_tensor("x", &tensor).unwrap();
+            assert_eq!(read_tensor(&bytes).unwrap(), ("x".to_string(), tensor));
+            assert_eq!(dtype_of(onnx_data_type(dtype)), Some(dtype));
+        }
+        assert_eq!((dtype_of(0), dtype_of(99)), (None, None));
+    }
+
+    #[test]
+    fn typed_fields() {
+        // (data type, dims, field contents, bytes of the tensor)
+        type Fill = fn(&mut Writer);
+        let cases: &[(i32, &[i64], Fill, &[u8])] = &[
+            (1, &[2], |w| _ = w.packed_f32(4, &[1.0, -2.0]), &[0, 0, 128, 63, 0, 0, 0, 192]),
+            (14, &[1], |w| _ = w.packed_f32(4, &[1.0, -2.0]), &[0, 0, 128, 63, 0, 0, 0, 192]),
+            (11, &[], |w| _ = w.f64(10, 1.0), &[0, 0, 0, 0, 0, 0, 240, 63]),
+            (15, &[0], |w| _ = w.packed_f64(10, &[]), &[]),
+            (7, &[1], |w| _ = w.packed_i64(7, &[-2]), &[254, 255, 255, 255, 255, 255, 255, 255]),
+            (13, &[1], |w| _ = w.u64(11, u64::MAX), &[255; 8]),
+            (12, &[1], |w| _ = w.u64(11, 258), &[2, 1, 0, 0]),
+            (6, &[2], |w| _ = w.packed_i64(5, &[-1, 7]), &[255, 255, 255, 255, 7, 0, 0, 0]),
+            (3, &[2], |w| _ = w.packed_i64(5, &[-1, 7]), &[255, 7]),
+            (2, &[1], |w| _ = w.packed_i64(5, &[200]), &[200]),
+            (5, &[1], |w| _ = w.packed_i64(5, &[-2]), &[254, 255]),
+            (4, &[1], |w| _ = w.packed_i64(5, &[65535]), &[255, 255]),
+            (9, &[3], |w| _ = w.packed_i64(5, &[0, 1, 2]), &[0, 1, 1]),
+            (10, &[1], |w| _ = w.packed_i64(5, &[0x3c00]), &[0, 0x3c]),
+            (16, &[1], |w| _ = w.packed_i64(5, &[0xbf80]), &[0x80, 0xbf]),
+            (17, &[2], |w| _ = w.packed_i64(5, &[0x7e, 0xfe]), &[0x7e, 0xfe]),
+            (24, &[1], |w| _ = w.packed_i64(5, &[127]), &[127]),
+            (21, &[3], |w| _ = w.packed_i64(5, &[0x21, 0x03]), &[0x21, 3]),
+            (22, &[2], |w| _ = w.packed_i64(5, &[-1]), &[255]),
+            (23, &[1], |w| _ = w.packed_i64(5, &[5]), &[5]),
+            (25, &[5], |w| _ = w.packed_i64(5, &[0xe4, 2]), &[0xe4, 2]),
+            (26, &[4], |w| _ = w.packed_i64(5, &[0x1b]), &[0x1b]),
+        ];
+        for (data_type, dims, fill, bytes) in cases {
+            let tensor = read(*data_type, dims, fill).unwrap_or_else(|e| panic!("data type {data_type}: {e}"));
+            assert_eq!(tensor.as_bytes(), *bytes, "data type {data_type}");
+        }
+        let strings = read(8, &[2], |w| _ = w.text(6, "a").text(6, "")).unwrap();
+        assert_eq!(strings.strings().unwrap(), ["a", ""]);
+    }
+
+    #[test]
+    fn contradictions_are_errors() {
+        let error = |data_type, dims: &[i64], fill: fn(&mut Writer)| read(data_type, dims, fill).unwrap_err();
+        assert!(error(1, &[2], |w| _ = w.packed_f32(4, &[1.0])).contains("takes 2 values"));
+        assert!(error(1, &[1], |w| _ = w.packed_i64(7, &[1])).contains("float_data holds 0"));
+        assert!(error(1, &[2], |w| _ = w.bytes(9, &[0; 7])).contains("takes 8 bytes, got 7"));
+        assert!(error(1, &[-1], |_| ()).contains("negative"));
+        assert!(error(1, &[1 << 40, 1 << 40], |_| ()).contains("more than memory"));
+        assert!(error(15, &[i64::MAX], |_| ()).contains("more than memory"));
+        assert!(error(0, &[], |_| ()).contains("data type 0 is unknown"));
+        assert!(error(2, &[1], |w| _ = w.packed_i64(5, &[256])).contains("256, which is no u8"));
+        assert!(error(12, &[1], |w| _ = w.u64(11, 1 << 32)).contains("no u32"));
+        assert!(error(8, &[2], |w| _ = w.text(6, "a")).contains("string_data holds 1"));
+        assert!(error(8, &[1], |w| _ = w.bytes(6, b"\xff")).contains("UTF-8"));
+        assert!(error(8, &[1], |w| _ = w.bytes(9, b"a")).contains("raw_data"));
+        assert!(error(1, &[0], |w| _ = w.message(3, |_| ())).contains("segment"));
+        assert!(error(1, &[0], |w| _ = w.i64(14, 1)).contains("another file"));
+        assert!(read_tensor(b"plain text").is_err());
+    }
+
+    #[test]
+    fn raw_data_stays_in_the_file() {
+        let bytes = message(1, &[2], |w| _ = w.bytes(9, &[7; 8]));
+        let file = Arc::new(MappedFile::from_vec(bytes));
+        let proto = TensorProto::from_bytes(file.as_slice(), MAX_RANK).unwrap();
+        let tensor = proto.tensor(Some(&file)).unwrap();
+        assert_eq!((tensor.bytes().owned_len(), tensor.as_bytes()), (0, &[7u8; 8][..]));
+    }
+
+    #[test]
+    fn external_data_entries() {
+        let entries = |pairs: &[(&str, &str)]| {
+            let bytes = message(1, &[1], |w| {
+                w.i64(14, 1);
+                for (k, v) in pairs {
+                    w.message(13, |e| _ = e.text(1, k).text(2, v));
+                }
+            });
+            TensorProto::from_bytes(&bytes, MAX_RANK).unwrap().external_data().map_err(|e| e.to_string())
+        };
+        let got = entries(&[("location", "w.bin"), ("offset", "4096"), ("length", "8"), ("checksum", "c"), ("z", "")]);
+        let expected = ExternalData {
+            location: "w.bin".into(),
+            offset: 4096,
+            length: Some(8),
+            checksum: Some("c".into()),
+        };
+        assert_eq!(got, Ok(expected));
+        assert!(entries(&[("offset", "1")]).unwrap_err().contains("location"));
+        assert!(entries(&[("location", "w"), ("offset", "-1")]).unwrap_err().contains("decimal"));
+        assert!(entries(&[("location", "w"), ("length", "99999999999999999999")]).is_err());
+    }
 }
