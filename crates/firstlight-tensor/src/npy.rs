@@ -18,7 +18,11 @@ pub struct NpyError {
 
 impl fmt::Display for NpyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.array.is_empty() { f.write_str(&self.problem) } else { write!(f, "array `{}`: {}", self.array, self.problem) }
+        if self.array.is_empty() {
+            f.write_str(&self.problem)
+        } else {
+            write!(f, "array `{}`: {}", self.array, self.problem)
+        }
     }
 }
 
@@ -100,8 +104,7 @@ pub fn write_npy(tensor: &Tensor) -> Result<Vec<u8>, NpyError> {
 ///
 /// **Errors**: not a zip file, an entry that is not an `.npy`, more than `max_bytes`; otherwise as [`read_npy`].
 pub fn read_npz(bytes: &[u8], max_bytes: u64) -> Result<Vec<(String, Tensor)>, NpyError> {
-    let mut archive =
-        zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| bad(format!("not an npz file: {e}")))?;
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| bad(format!("not an npz file: {e}")))?;
     let mut left = max_bytes;
     let mut out = Vec::new();
     for i in 0..archive.len() {
@@ -112,9 +115,7 @@ pub fn read_npz(bytes: &[u8], max_bytes: u64) -> Result<Vec<(String, Tensor)>, N
         let mut unpacked = Vec::new();
         let read = entry.take(left.saturating_add(1)).read_to_end(&mut unpacked);
         let n = read.map_err(|e| named(format!("cannot be unpacked: {e}")))? as u64;
-        left = left
-            .checked_sub(n)
-            .ok_or_else(|| named(format!("the arrays unpack to more than {max_bytes} bytes")))?;
+        left = left.checked_sub(n).ok_or_else(|| named(format!("the arrays unpack to more than {max_bytes} bytes")))?;
         let tensor = read_npy(&unpacked).map_err(|e| named(e.problem))?;
         out.push((array, tensor));
     }
@@ -270,7 +271,9 @@ fn row_major(data: &[u8], shape: &Shape, item_bytes: usize) -> OwnedBytes {
 
 fn eat(rest: &mut &str, token: &str) -> Result<(), NpyError> {
     let after = rest.trim_start().strip_prefix(token);
-    *rest = after.ok_or_else(|| bad(format!("the header is not a dict of descr, fortran_order and shape near {:?}", start(rest))))?;
+    *rest = after.ok_or_else(|| {
+        bad(format!("the header is not a dict of descr, fortran_order and shape near {:?}", start(rest)))
+    })?;
     *rest = rest.trim_start();
     Ok(())
 }
@@ -336,7 +339,8 @@ mod tests {
         for (_, size, dtype) in SCALARS {
             for shape in [vec![], vec![3], vec![2, 3], vec![0, 2]] {
                 let n: usize = shape.iter().product();
-                let bytes: Vec<u8> = (0..n * size).map(|i| i as u8 & u8::from(dtype != DType::Bool).wrapping_neg()).collect();
+                let bytes: Vec<u8> =
+                    (0..n * size).map(|i| i as u8 & u8::from(dtype != DType::Bool).wrapping_neg()).collect();
                 let tensor = Tensor::new(dtype, shape.into_iter().collect(), bytes.as_slice().into()).unwrap();
                 let file = write_npy(&tensor).unwrap();
                 assert_eq!(read_npy(&file).unwrap(), tensor);
