@@ -22,6 +22,11 @@ impl<'a> TensorView<'a> {
         TensorView { dtype, layout, bytes }
     }
 
+    /// The same view under a shorter borrow.
+    pub fn reborrow(&self) -> TensorView<'_> {
+        self.clone()
+    }
+
     /// Element type.
     pub fn dtype(&self) -> DType {
         self.dtype

@@ -1,0 +1,86 @@
+//! The op table: one row an op, kept sorted.
+
+pub mod control;
+pub mod elementwise;
+pub mod layout;
+pub mod types;
+
+use crate::op::{OpDef, OpInfo};
+
+/// Declares the enums [`Op`] and [`OpKind`] from rows `Name: path::of::its::module`; the module holds a struct of that
+/// name (the attributes) and its `INFO`.
+macro_rules! op_table {
+    ($($name:ident: $($path:ident)::+,)*) => {
+        $(pub use $($path)::+::$name;)*
+
+        /// An op with its attributes.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Op { $($name($name),)* }
+
+        /// An op without its attributes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum OpKind { $($name,)* }
+
+        impl Op {
+            /// Which op it is.
+            pub fn kind(&self) -> OpKind {
+                match self { $(Op::$name(_) => OpKind::$name,)* }
+            }
+
+            /// What its attributes do.
+            pub fn def(&self) -> &dyn OpDef {
+                match self { $(Op::$name(op) => op,)* }
+            }
+        }
+
+        impl OpKind {
+            /// Every op.
+            pub const ALL: &'static [OpKind] = &[$(OpKind::$name,)*];
+
+            /// What is fixed for the op.
+            pub fn info(self) -> &'static OpInfo {
+                match self { $(OpKind::$name => &$($path)::+::INFO,)* }
+            }
+        }
+
+        $(impl From<$name> for Op {
+            fn from(op: $name) -> Op { Op::$name(op) }
+        })*
+    };
+}
+
+op_table! {
+    Add: elementwise::add,
+    Const: control::constant,
+    If: control::if_op,
+    Input: control::input,
+    Loop: control::loop_op,
+    Relu: elementwise::relu,
+    Reshape: layout::reshape,
+}
+
+impl Op {
+    /// What is fixed for the op.
+    pub fn info(&self) -> &'static OpInfo {
+        self.kind().info()
+    }
+}
+
+impl OpKind {
+    /// The op's name.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+}
+
+impl Op {
+    /// The subgraphs of the op, in the order of its attributes.
+    pub fn subgraphs(&self) -> impl Iterator<Item = &std::sync::Arc<crate::Graph>> {
+        let pair = match self {
+            Op::If(op) => [Some(&op.then_branch), Some(&op.else_branch)],
+            Op::Loop(op) => [Some(&op.body), None],
+            _ => [None, None],
+        };
+        pair.into_iter().flatten()
+    }
+}
