@@ -100,6 +100,27 @@ impl AttributeValue<'_> {
             AttributeValue::Reference { .. } => "a reference to a function's attribute",
         }
     }
+
+    /// The kind as an `AttributeType` number.
+    pub fn kind_number(&self) -> i32 {
+        match self {
+            AttributeValue::Float(_) => 1,
+            AttributeValue::Int(_) => 2,
+            AttributeValue::String(_) => 3,
+            AttributeValue::Tensor(_) => 4,
+            AttributeValue::Graph(_) => 5,
+            AttributeValue::Floats(_) => 6,
+            AttributeValue::Ints(_) => 7,
+            AttributeValue::Strings(_) => 8,
+            AttributeValue::Tensors(_) => 9,
+            AttributeValue::Graphs(_) => 10,
+            AttributeValue::SparseTensor(_) => 11,
+            AttributeValue::SparseTensors(_) => 12,
+            AttributeValue::Type(_) => 13,
+            AttributeValue::Types(_) => 14,
+            AttributeValue::Reference { kind, .. } => *kind,
+        }
+    }
 }
 
 /// A tensor given by its non-zero values and their indices.
