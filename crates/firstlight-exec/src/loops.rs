@@ -17,7 +17,7 @@ use std::sync::{Arc, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct LoopState {
     /// Memory of the body for each of its plans, last one first.
-    bodies: Vec<Box<PersistentOutputs>>,
+    bodies: Vec<PersistentOutputs>,
     /// Specs of the node's outputs as the last run left them.
     pub(crate) outputs: Vec<OperandSpec>,
 }
@@ -77,7 +77,7 @@ impl Engine<'_> {
             let at = at.unwrap_or_else(|| {
                 let mut body = PersistentOutputs::new(self.device.clone(), self.budget.clone());
                 body.plan = plan.id();
-                state.bodies.push(Box::new(body));
+                state.bodies.push(body);
                 state.bodies.len() - 1
             });
             if new && state.bodies.len() > MAX_BODY_PLANS {
