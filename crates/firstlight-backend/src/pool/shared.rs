@@ -202,14 +202,13 @@ impl Shared {
             if control & STOP != 0 {
                 return;
             }
-            if control & JOB_BITS != 0 && self.run_waiting_job(control) {
-                clock.restart();
-            } else if control & TILE_BITS != 0 && self.help_with_tiles(index, &|| self.job_waits()) {
-                clock.restart();
-            } else if self.guards.load(Relaxed) > 0 && clock.spin_in_run(&|| self.something_open()) {
-                // Look again.
-            } else {
+            let worked = (control & JOB_BITS != 0 && self.run_waiting_job(control))
+                || (control & TILE_BITS != 0 && self.help_with_tiles(index, &|| self.job_waits()));
+            let spun = !worked && self.guards.load(Relaxed) > 0 && clock.spin_in_run(&|| self.something_open());
+            if !worked && !spun {
                 self.park_idle(worker);
+            }
+            if !spun {
                 clock.restart();
             }
         }
