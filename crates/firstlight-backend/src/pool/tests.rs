@@ -12,7 +12,7 @@ use super::*;
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 
 /// Divides the number of rounds where a round costs much more than on the machine itself.
-const LESS: usize = if cfg!(miri) { 400 } else { 1 };
+const LESS: usize = if cfg!(miri) { 2000 } else { 1 };
 
 fn pool(threads: usize) -> Pool {
     Pool::new(threads).expect("a pool")
