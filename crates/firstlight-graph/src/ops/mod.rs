@@ -3,6 +3,7 @@
 pub mod control;
 pub mod elementwise;
 pub mod layout;
+pub mod nn;
 pub mod types;
 
 use crate::op::{OpDef, OpInfo};
@@ -53,13 +54,19 @@ op_table! {
     Add: elementwise::add,
     Concat: layout::concat,
     Const: control::constant,
+    Conv: nn::conv,
     Expand: layout::expand,
     Flatten: layout::flatten,
     Gather: layout::gather,
     GatherElements: layout::gather_elements,
+    Gemm: nn::gemm,
+    GlobalAveragePool: nn::global_average_pool,
     If: control::if_op,
     Input: control::input,
+    LSTM: nn::lstm,
     Loop: control::loop_op,
+    MatMul: nn::matmul,
+    MaxPool: nn::max_pool,
     Pad: layout::pad,
     Relu: elementwise::relu,
     Reshape: layout::reshape,
