@@ -31,11 +31,21 @@ const fn onnx(
 /// Sorted by domain and name.
 const OPS: &[OpImport] = &[
     onnx("Add", 1, elementwise::add),
+    onnx("Concat", 1, layout::concat),
     onnx("Constant", 1, control::constant),
+    onnx("Expand", 8, layout::expand),
+    onnx("Flatten", 1, layout::flatten),
+    onnx("Gather", 1, layout::gather),
+    onnx("GatherElements", 11, layout::gather_elements),
     onnx("If", 1, control::if_),
     onnx("Loop", 1, control::loop_),
+    onnx("Pad", 1, layout::pad),
     onnx("Relu", 1, elementwise::relu),
     onnx("Reshape", 1, layout::reshape),
+    onnx("Slice", 1, layout::slice),
+    onnx("Squeeze", 1, layout::squeeze),
+    onnx("Transpose", 1, layout::transpose),
+    onnx("Unsqueeze", 1, layout::unsqueeze),
 ];
 
 /// Looks up an op.
