@@ -1,8 +1,13 @@
 //! The op table: one row an op, kept sorted.
 
+mod cases;
+mod checks;
 pub mod control;
 pub mod elementwise;
+mod float;
 pub mod layout;
+pub mod reduce;
+pub mod shape;
 pub mod types;
 
 use crate::op::{OpDef, OpInfo};
@@ -51,22 +56,44 @@ macro_rules! op_table {
 
 op_table! {
     Add: elementwise::add,
+    And: elementwise::and,
+    Cast: elementwise::cast,
     Concat: layout::concat,
     Const: control::constant,
+    ConstantOfShape: shape::constant_of_shape,
+    Div: elementwise::div,
+    Equal: elementwise::equal,
+    Erf: elementwise::erf,
     Expand: layout::expand,
     Flatten: layout::flatten,
     Gather: layout::gather,
     GatherElements: layout::gather_elements,
+    GreaterOrEqual: elementwise::greater_or_equal,
+    Identity: elementwise::identity,
     If: control::if_op,
     Input: control::input,
+    LayerNormalization: reduce::layer_normalization,
     Loop: control::loop_op,
+    Mul: elementwise::mul,
+    NonZero: shape::non_zero,
+    Not: elementwise::not,
     Pad: layout::pad,
+    Pow: elementwise::pow,
+    Range: shape::range,
+    ReduceMean: reduce::reduce_mean,
     Relu: elementwise::relu,
     Reshape: layout::reshape,
+    Shape: shape::shape_op,
+    Sigmoid: elementwise::sigmoid,
+    Size: shape::size,
     Slice: layout::slice,
+    Softmax: reduce::softmax,
+    Sqrt: elementwise::sqrt,
     Squeeze: layout::squeeze,
+    Sub: elementwise::sub,
     Transpose: layout::transpose,
     Unsqueeze: layout::unsqueeze,
+    Where: elementwise::where_op,
 }
 
 impl Op {
