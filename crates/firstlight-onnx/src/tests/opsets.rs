@@ -132,3 +132,41 @@ fn sparse_constants_are_made_dense() {
     assert!(sparse(&[2, 2], &[5.], &[0, 1], &[2]).unwrap_err().contains("do not fit"));
     assert!(sparse(&[1 << 40], &[5.], &[0], &[1]).unwrap_err().contains("folded_bytes"));
 }
+
+#[test]
+fn softmax_up_to_opset_12_takes_the_tensor_as_a_matrix() {
+    assert_eq!(one(13, "Softmax", &["x"], |n| attr_int(n, "axis", 0)), "%2 = Softmax(%0) {axis=0}");
+    assert_eq!(one(13, "Softmax", &["x"], |_| ()), "%2 = Softmax(%0) {axis=-1}");
+    // Axis 1, the default, is the last one of x.
+    assert_eq!(one(12, "Softmax", &["x"], |_| ()), "%2 = Softmax(%0) {axis=-1}");
+    assert_eq!(
+        one(11, "Softmax", &["x"], |n| attr_int(n, "axis", 0)),
+        "%2 = Shape(%0) {start=0}; %3 = Flatten(%0) {axis=0}; %4 = Softmax(%3) {axis=-1}; \
+         %5 = Reshape(%4, %2) {allow_zero=true}"
+    );
+}
+
+#[test]
+fn reductions_shapes_and_casts() {
+    let mean = one(17, "ReduceMean", &["x"], |n| {
+        attr_ints(n, "axes", &[1]);
+        attr_int(n, "keepdims", 0);
+    });
+    let attributes = "{keepdims=false, noop_with_empty_axes=false}";
+    assert_eq!(mean, format!("%2 = Const() {{tensor=i64[1]}}; %3 = ReduceMean(%0, %2) {attributes}"));
+    let mean = one(18, "ReduceMean", &["x"], |n| attr_int(n, "noop_with_empty_axes", 1));
+    assert_eq!(mean, "%2 = ReduceMean(%0) {keepdims=true, noop_with_empty_axes=true}");
+    assert!(one(15, "Shape", &["x"], |n| attr_int(n, "start", 1)).starts_with("%2 = Shape(%0) {start=1"));
+    assert!(one(14, "Shape", &["x"], |n| attr_int(n, "start", 1)).contains("not one that the op has"));
+    assert_eq!(one(13, "Cast", &["x"], |n| attr_int(n, "to", 7)), "%2 = Cast(%0) {to=i64}");
+    let named = |n: &mut Writer| _ = n.message(5, |a| _ = a.text(1, "to").i64(20, 3).text(4, "DOUBLE"));
+    assert_eq!(one(5, "Cast", &["x"], named), "%2 = Cast(%0) {to=f64}");
+    assert!(one(6, "Cast", &["x"], named).contains("`to` should be INT, it is STRING"));
+    assert!(one(13, "Cast", &["x"], |n| attr_int(n, "to", 99)).contains("99, which is no element type"));
+    assert!(one(19, "Cast", &["x"], |n| attr_int(n, "to", 8)).contains("casts to string are not supported"));
+    assert!(one(13, "Cast", &["x"], |_| ()).contains("`to` is missing"));
+    assert!(one(9, "ConstantOfShape", &["x"], |_| ()).contains("value=f32[]"));
+    assert!(one(17, "LayerNormalization", &["x", "v"], |n| attr_int(n, "stash_type", 10)).contains("stash_type 10"));
+    let normalised = one(17, "LayerNormalization", &["x", "v"], |_| ());
+    assert!(normalised.starts_with("%2 = LayerNormalization(%0, %1) {axis=-1, epsilon=1e-5"), "{normalised}");
+}
