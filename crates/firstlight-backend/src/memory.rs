@@ -150,8 +150,8 @@ pub struct RunMemory {
     epoch: u64,
     device: Arc<dyn Device>,
     budget: Arc<Budget>,
-    chunks: Vec<Chunk>,
-    grown: Vec<Chunk>,
+    chunks: Vec<Option<Chunk>>,
+    grown: Vec<Option<Chunk>>,
     found: SmallVec<[Shape; 2]>,
 }
 
@@ -193,21 +193,22 @@ impl RunMemory {
 
     /// Bytes of all chunks.
     pub fn n_bytes(&self) -> usize {
-        self.chunks.iter().chain(&self.grown).map(|chunk| chunk.storage.len()).sum()
+        self.chunks.iter().chain(&self.grown).flatten().map(|chunk| chunk.storage.len()).sum()
     }
 
-    /// Makes sure that chunk `index` exists; chunks are made in order and never resized.
+    /// Makes sure that chunk `index` exists; a chunk is never resized.
     ///
     /// **Errors**: the budget or the device refuses.
     pub fn ensure_chunk(&mut self, index: u32, n_bytes: usize) -> Result<(), OpError> {
         let index = index as usize;
-        match self.chunks.get(index) {
+        if self.chunks.len() <= index {
+            self.chunks.resize_with(index + 1, || None);
+        }
+        match &self.chunks[index] {
             Some(chunk) if chunk.storage.len() >= n_bytes => Ok(()),
             Some(_) => Err(internal("a chunk was planned larger than it is")),
-            None if index > self.chunks.len() => Err(internal("chunks are made in order")),
             None => {
-                let chunk = self.allocate(n_bytes)?;
-                self.chunks.push(chunk);
+                self.chunks[index] = Some(self.allocate(n_bytes)?);
                 Ok(())
             }
         }
@@ -220,21 +221,22 @@ impl RunMemory {
     /// **Errors**: the budget or the device refuses.
     pub fn ensure_grown(&mut self, index: u32, n_bytes: usize, keep: usize) -> Result<(), OpError> {
         let index = index as usize;
-        while self.grown.len() <= index {
-            let empty = self.allocate(0)?;
-            self.grown.push(empty);
+        if self.grown.len() <= index {
+            self.grown.resize_with(index + 1, || None);
         }
-        let held = self.grown[index].storage.len();
-        if held >= n_bytes {
+        let held = self.grown[index].as_ref().map(|chunk| chunk.storage.len());
+        if held.is_some_and(|held| held >= n_bytes) {
             return Ok(());
         }
-        let larger = self.allocate(n_bytes.max(held.saturating_mul(2)))?;
-        if keep > 0 {
-            let (from, to) = (self.grown[index].storage.address(), larger.storage.address());
-            let addr = |address| OperandAddr { address, n_bytes: keep };
-            self.copy_addr(addr(from), addr(to))?;
+        let larger = self.allocate(n_bytes.max(held.unwrap_or(0).saturating_mul(2)))?;
+        if let Some(old) = self.grown[index].as_ref().filter(|_| keep > 0) {
+            let addr = |storage: &BackendStorage| OperandAddr { address: storage.address(), n_bytes: keep };
+            if keep > old.storage.len() {
+                return Err(internal("more bytes to keep than there are"));
+            }
+            self.copy_addr(addr(&old.storage), addr(&larger.storage))?;
         }
-        self.grown[index] = larger;
+        self.grown[index] = Some(larger);
         self.epoch += 1;
         Ok(())
     }
@@ -245,16 +247,21 @@ impl RunMemory {
         Ok(Chunk { storage: self.device.allocate(n_bytes)?, _reserved: reserved })
     }
 
+    fn chunk(chunks: &[Option<Chunk>], index: u32) -> Result<&Chunk, OpError> {
+        let chunk = chunks.get(index as usize).and_then(Option::as_ref);
+        chunk.ok_or_else(|| internal("a chunk that does not exist"))
+    }
+
     fn locate(&self, loc: &Loc, n_bytes: usize, guards: &Guards<'_>) -> Result<OperandAddr, OpError> {
         let (address, held, offset) = match loc {
             Loc::Arena { chunk, offset } => {
-                let chunk = self.chunks.get(*chunk as usize).ok_or_else(|| internal("a chunk that does not exist"))?;
-                (chunk.storage.address(), chunk.storage.len(), *offset)
+                let storage = &Self::chunk(&self.chunks, *chunk)?.storage;
+                (storage.address(), storage.len(), *offset)
             }
-            Loc::Grown(index) => match self.grown.get(*index as usize) {
-                Some(chunk) => (chunk.storage.address(), chunk.storage.len(), 0),
-                None => return Err(internal("a growing buffer that does not exist")),
-            },
+            Loc::Grown(index) => {
+                let storage = &Self::chunk(&self.grown, *index)?.storage;
+                (storage.address(), storage.len(), 0)
+            }
             Loc::Const(storage) => (storage.address(), storage.len(), 0),
             Loc::Adopted(storage) => {
                 let storage = guards.get(storage).ok_or_else(|| internal("an adopted storage without its guard"))?;
@@ -381,7 +388,7 @@ impl RunMemory {
             Loc::Grown(index) => (self.grown.get_mut(*index as usize), 0),
             Loc::Const(_) | Loc::Adopted(_) => return Err(internal("a write into a constant")),
         };
-        let chunk = chunk.ok_or_else(|| internal("a chunk that does not exist"))?;
+        let chunk = chunk.and_then(Option::as_mut).ok_or_else(|| internal("a chunk that does not exist"))?;
         match self.device.upload(from, &mut chunk.storage, offset)? {
             Completion::Ready => Ok(()),
             Completion::Pending(event) => self.device.wait(event),
@@ -393,14 +400,8 @@ impl RunMemory {
     /// **Errors**: the value has fewer bytes; an adopted storage without its guard.
     pub fn read(&self, loc: &Loc, to: &mut [u8], guards: &Guards<'_>) -> Result<(), OpError> {
         let (storage, offset) = match loc {
-            Loc::Arena { chunk, offset } => {
-                let chunk = self.chunks.get(*chunk as usize).ok_or_else(|| internal("a chunk that does not exist"))?;
-                (&chunk.storage, *offset)
-            }
-            Loc::Grown(index) => match self.grown.get(*index as usize) {
-                Some(chunk) => (&chunk.storage, 0),
-                None => return Err(internal("a growing buffer that does not exist")),
-            },
+            Loc::Arena { chunk, offset } => (&Self::chunk(&self.chunks, *chunk)?.storage, *offset),
+            Loc::Grown(index) => (&Self::chunk(&self.grown, *index)?.storage, 0),
             Loc::Const(storage) => (&**storage, 0),
             Loc::Adopted(storage) => {
                 let storage = guards.get(storage).ok_or_else(|| internal("an adopted storage without its guard"))?;

@@ -51,12 +51,22 @@ macro_rules! op_table {
 
 op_table! {
     Add: elementwise::add,
+    Concat: layout::concat,
     Const: control::constant,
+    Expand: layout::expand,
+    Flatten: layout::flatten,
+    Gather: layout::gather,
+    GatherElements: layout::gather_elements,
     If: control::if_op,
     Input: control::input,
     Loop: control::loop_op,
+    Pad: layout::pad,
     Relu: elementwise::relu,
     Reshape: layout::reshape,
+    Slice: layout::slice,
+    Squeeze: layout::squeeze,
+    Transpose: layout::transpose,
+    Unsqueeze: layout::unsqueeze,
 }
 
 impl Op {
