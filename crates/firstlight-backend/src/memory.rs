@@ -243,7 +243,7 @@ impl RunMemory {
 
     fn allocate(&self, n_bytes: usize) -> Result<Chunk, OpError> {
         let reserved = self.budget.reserve(n_bytes);
-        let reserved = reserved.map_err(|refused| OpError::new(OpErrorKind::Device, refused.to_string()))?;
+        let reserved = reserved.map_err(|refused| OpError::new(OpErrorKind::Memory, refused.to_string()))?;
         Ok(Chunk { storage: self.device.allocate(n_bytes)?, _reserved: reserved })
     }
 
@@ -628,7 +628,9 @@ impl<'a> KernelCtx<'a> {
         if addr.n_bytes == 0 {
             return Ok(&[]);
         }
-        if addr.address as usize % align_of::<T>() != 0 || addr.n_bytes % size_of::<T>().max(1) != 0 {
+        if !(addr.address as usize).is_multiple_of(align_of::<T>())
+            || !addr.n_bytes.is_multiple_of(size_of::<T>().max(1))
+        {
             return Err(internal("an unaligned input of a kernel that takes aligned ones"));
         }
         // SAFETY: `resolve` located the bytes inside a storage that StepAddrs or the exclusively held RunMemory keeps
@@ -683,7 +685,7 @@ impl<'a> KernelCtx<'a> {
         if addr.n_bytes < size_of::<T>() {
             return Ok(&mut []);
         }
-        if addr.address as usize % align_of::<T>() != 0 {
+        if !(addr.address as usize).is_multiple_of(align_of::<T>()) {
             return Err(internal("an unaligned output"));
         }
         // SAFETY: `resolve` located the bytes inside a chunk of the RunMemory that `launch` holds exclusively, and
