@@ -4,8 +4,10 @@ use firstlight_graph::ops::nn::activation::Activation;
 use firstlight_graph::ops::nn::conv::CHANNEL_BLOCK;
 use firstlight_graph::ops::nn::window::AutoPad;
 use firstlight_graph::ops::{self, Op, layout::pad::PadMode, nn::lstm::Direction, nn::max_pool::StorageOrder};
-use firstlight_graph::{OpErrorKind, OpKind, OutInfo, RefCtx, ValueInfo, infer_known, infer_symbolic, run_reference};
+use firstlight_graph::{Case, OpErrorKind, OpKind, OutInfo, RefCtx, TypeRef, ValueInfo};
+use firstlight_graph::{infer_known, infer_symbolic, run_reference};
 use firstlight_tensor::{DType, Dim, Layout, Shape, SymShape, Tensor, TensorView, TensorViewMut, f16};
+use std::collections::BTreeSet;
 
 fn known(tensor: &Tensor) -> Option<ValueInfo> {
     Some(ValueInfo { dtype: tensor.dtype(), dims: SymShape::from(tensor.shape()), value: Some(tensor.clone()) })
@@ -349,56 +351,108 @@ impl Draw {
     }
 }
 
+/// An input as raw parts, so that they may contradict each other.
+type Parts = (DType, Shape, Vec<u8>);
+
+impl Draw {
+    /// Inputs that hardly ever fit.
+    fn inputs(&mut self, op: &Op) -> Vec<Option<Parts>> {
+        let float = self.of(&[DType::F32, DType::F32, DType::F64, DType::F16, DType::I32, DType::U8]);
+        let count = self.below(5) + 1;
+        let mut input = |i: u64| {
+            let param = op.info().input_param(i as usize);
+            let is_index = param.is_some_and(|param| param.ty != TypeRef::Var(0));
+            let dtype = if is_index { self.of(&[DType::I64, DType::I64, DType::I32]) } else { float };
+            let dims = if is_index && self.below(4) > 0 { Shape::from([self.below(4) as usize]) } else { self.dims() };
+            let n = dims.n_elems().unwrap_or(usize::MAX).min(512);
+            let data = match dtype {
+                DType::I64 => (0..n).flat_map(|_| self.int().to_le_bytes()).collect(),
+                DType::I32 => (0..n).flat_map(|_| (self.int() as i32).to_le_bytes()).collect(),
+                _ => vec![0x3c; n * dtype.bits() / 8],
+            };
+            (self.below(10) > 0).then_some((dtype, dims, data))
+        };
+        (0..count).map(&mut input).collect()
+    }
+
+    /// A named case's inputs with one thing changed, or nothing.
+    fn mutated(&mut self, case: &Case) -> Vec<Option<Parts>> {
+        let parts = |t: &Tensor| (t.dtype(), t.shape().clone(), t.as_bytes().to_vec());
+        let mut inputs: Vec<_> = case.inputs.iter().map(|input| input.as_ref().map(parts)).collect();
+        let i = self.below(inputs.len() as u64) as usize;
+        let Some((dtype, shape, bytes)) = &mut inputs[i] else { return inputs };
+        match self.below(6) {
+            0 if shape.rank() > 0 => {
+                let d = self.below(shape.rank() as u64) as usize;
+                shape[d] = self.of(&[0, 1, 2, 3, 5, 1 << 40, usize::MAX]);
+                // Half the time the bytes still fit the shape.
+                if let Some(n) = shape.n_elems().filter(|&n| n <= 512 && n % 2 == 0) {
+                    bytes.resize(n * dtype.bits() / 8, 0);
+                }
+            }
+            1 if *dtype == DType::I64 => *bytes = bytes.chunks(8).flat_map(|_| self.int().to_le_bytes()).collect(),
+            2 => bytes.truncate(bytes.len() / 2),
+            3 => inputs[i] = None,
+            4 => inputs.truncate(i),
+            _ => {}
+        }
+        inputs
+    }
+}
+
 #[test]
 fn absurd_input_gives_errors_and_no_panic() {
     let mut draw = Draw(7);
-    let (mut inferred, mut computed) = (std::collections::BTreeMap::new(), 0);
-    for _ in 0..60_000 {
-        let op = draw.op();
-        let float = draw.of(&[DType::F32, DType::F32, DType::F64, DType::F16, DType::I32, DType::U8]);
-        let mut infos = vec![];
-        let mut bytes: Vec<Option<(DType, Shape, Vec<u8>)>> = vec![];
-        for i in 0..draw.below(5) + 1 {
-            let param = op.info().input_param(i as usize);
-            let is_index = param.is_some_and(|param| !matches!(param.ty, firstlight_graph::TypeRef::Var(0)));
-            let dtype = if is_index { draw.of(&[DType::I64, DType::I64, DType::I32]) } else { float };
-            let dims = if is_index && draw.below(4) > 0 { Shape::from([draw.below(4) as usize]) } else { draw.dims() };
-            let n = dims.n_elems().unwrap_or(usize::MAX).min(512);
-            let data: Vec<u8> = match dtype {
-                DType::I64 => (0..n).flat_map(|_| draw.int().to_le_bytes()).collect(),
-                DType::I32 => (0..n).flat_map(|_| (draw.int() as i32).to_le_bytes()).collect(),
-                _ => vec![0x3c; n * dtype.bits() / 8],
-            };
-            let tensor = Tensor::new(dtype, dims.clone(), data.as_slice().into()).ok();
-            let omitted = draw.below(10) == 0;
-            infos.push((!omitted).then(|| ValueInfo { dtype, dims: SymShape::from(&dims), value: tensor }));
-            bytes.push((!omitted).then_some((dtype, dims, data)));
-        }
+    let (mut inferred, mut computed) = (BTreeSet::new(), BTreeSet::new());
+    let mut meets = |op: &Op, inputs: &[Option<Parts>], draw: &mut Draw| {
+        let info = |(dtype, dims, bytes): &Parts| ValueInfo {
+            dtype: *dtype,
+            dims: SymShape::from(dims),
+            value: Tensor::new(*dtype, dims.clone(), bytes.as_slice().into()).ok(),
+        };
+        let infos: Vec<_> = inputs.iter().map(|input| input.as_ref().map(info)).collect();
         let n_outputs = draw.below(3) as usize + 1;
-        let outputs = match infer_known(&op, &infos, n_outputs) {
+        let outputs = match infer_known(op, &infos, n_outputs) {
             Ok(outputs) => {
-                *inferred.entry(op.kind()).or_insert(0) += 1;
+                inferred.insert(op.kind());
                 outputs.to_vec()
             }
-            Err(_) => (0..n_outputs).map(|_| OutInfo::known(float, draw.dims())).collect(),
+            Err(_) => {
+                let dtype = inputs.iter().flatten().next().map_or(DType::F32, |input| input.0);
+                (0..n_outputs).map(|_| OutInfo::known(dtype, draw.dims())).collect()
+            }
         };
-        let mut buffers = vec![];
-        for output in &outputs {
-            let Some(shape) = output.dims.known() else { continue };
-            let n = shape.n_elems().unwrap_or(usize::MAX).min(512);
-            buffers.push((output.dtype, shape, vec![0u64; n * 2]));
-        }
-        // Outputs too large for their buffers are left out: the reference meets fewer outputs than inference named.
-        buffers.retain(|(_, shape, words)| shape.n_elems().is_some_and(|n| n <= words.len() / 2));
-        let views =
-            bytes.iter().map(|input| input.as_ref().map(|(dtype, dims, bytes)| TensorView::dense(*dtype, dims, bytes)));
+        // Outputs beyond a size are left out: the reference meets fewer outputs than inference named.
+        let small = |output: &OutInfo| output.dims.known().filter(|shape| shape.n_elems().is_some_and(|n| n <= 512));
+        let mut buffers: Vec<_> =
+            outputs.iter().filter_map(|output| Some((output.dtype, small(output)?, vec![0u64; 1024]))).collect();
+        let views = inputs
+            .iter()
+            .map(|input| input.as_ref().map(|(dtype, dims, bytes)| TensorView::dense(*dtype, dims, bytes)));
         let to = buffers
             .iter_mut()
             .map(|(dtype, shape, words)| TensorViewMut::new(*dtype, shape.clone(), bytemuck::cast_slice_mut(words)));
-        let mut ctx = RefCtx::new(views.collect(), to.collect());
-        computed += usize::from(op.def().reference(&mut ctx).is_ok());
+        if op.def().reference(&mut RefCtx::new(views.collect(), to.collect())).is_ok() {
+            computed.insert(op.kind());
+        }
+    };
+    let kinds: Vec<OpKind> = (0..1000).map(|_| draw.op().kind()).collect::<BTreeSet<_>>().into_iter().collect();
+    for _ in 0..20_000 {
+        let op = draw.op();
+        let inputs = draw.inputs(&op);
+        meets(&op, &inputs, &mut draw);
     }
-    let drawn: Vec<OpKind> = inferred.keys().copied().collect();
-    assert_eq!(drawn.len(), 16, "ops of which no input was inferred are missing from {drawn:?}");
-    assert!(computed > 1000, "only {computed} computed");
+    for &kind in &kinds {
+        let cases = (kind.info().cases)();
+        for _ in 0..2_000 {
+            let case = &cases[draw.below(cases.len() as u64) as usize];
+            let inputs = draw.mutated(case);
+            // Now and then the case's inputs meet other attributes.
+            let other = (0..4).map(|_| draw.op()).find(|op| op.kind() == kind);
+            meets(&other.unwrap_or(case.op.clone()), &inputs, &mut draw);
+        }
+    }
+    assert_eq!(kinds.len(), 16);
+    assert_eq!(inferred.into_iter().collect::<Vec<_>>(), kinds);
+    assert_eq!(computed.into_iter().collect::<Vec<_>>(), kinds);
 }
