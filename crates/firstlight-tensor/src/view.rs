@@ -76,9 +76,11 @@ impl<'a> TensorView<'a> {
         if self.dtype.bits() != width * 8 {
             return Err(wrong_size());
         }
+        let n_bytes = self.shape().n_elems().and_then(|n| n.checked_mul(width)).ok_or_else(wrong_size)?;
         if self.layout.is_dense() {
-            let from = self.layout.offset() * width;
-            let bytes = self.bytes.get(from..from + self.n_elems() * width).ok_or_else(wrong_size)?;
+            let from = self.layout.offset().checked_mul(width).ok_or_else(wrong_size)?;
+            let to = from.checked_add(n_bytes).ok_or_else(wrong_size)?;
+            let bytes = self.bytes.get(from..to).ok_or_else(wrong_size)?;
             return Ok(match bytemuck::try_cast_slice(bytes) {
                 Ok(values) => Cow::Borrowed(values),
                 Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)),
@@ -148,7 +150,9 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// **Errors**: too few or unaligned bytes, or `T` has another width than the elements.
     pub fn words_mut<T: bytemuck::Pod>(&mut self) -> Result<&mut [T], TensorError> {
-        let expected_bytes = self.n_elems().saturating_mul(size_of::<T>());
+        let n_bytes = self.shape.n_elems().and_then(|n| n.checked_mul(size_of::<T>()));
+        // A size that overflows fits no bytes.
+        let expected_bytes = n_bytes.unwrap_or(usize::MAX);
         let wrong_size = TensorError::WrongSize {
             dtype: self.dtype,
             shape: self.shape.clone(),

@@ -1,0 +1,6 @@
+//! Kernels by family.
+
+use firstlight_backend::KernelBinding;
+
+/// The rows of all families.
+pub const BINDINGS: &[&[KernelBinding]] = &[];
