@@ -34,10 +34,11 @@ impl Shape {
         self.0.push(dim);
     }
 
-    /// Row-major strides in elements; they saturate where the shape is larger than the address space.
+    /// Row-major strides in elements.
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.rank());
         for i in (1..self.rank()).rev() {
+            // Sizes that overflow are those of an empty tensor, or of none.
             strides[i - 1] = strides[i].saturating_mul(self.0[i].max(1));
         }
         strides
