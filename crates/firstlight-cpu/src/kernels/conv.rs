@@ -4,8 +4,7 @@
 //! windows of the input are packed a slab at a time. Filters of one channel each run as windows over planes.
 
 use super::matmul_tiles::{Sizes, lanes_bytes, misfit, run, src};
-use super::other_op;
-use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW, for_chunks_mut};
+use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW, for_chunks_mut_cost};
 use firstlight_gemm::{
     Addend, ConvInput, Epilogue, Geometry, Isa, Lhs, PRODUCT_SCRATCH_ELEMS, Product, Rhs, Src, Window,
 };
@@ -29,9 +28,7 @@ pub const BINDINGS: &[KernelBinding] = &[KernelBinding {
 /// Filters of one channel up to which windows over planes beat a product.
 const MAX_PLANE_FILTERS: usize = 4;
 /// Taps a nanosecond, about, of windows over planes.
-const TAPS_PER_NS: usize = 20;
-/// Below this much work the caller runs alone.
-const ALONE_NS: usize = 30_000;
+const TAPS_PER_NS: u64 = 20;
 
 /// A convolution in two spatial dimensions; one is a second of size 1.
 #[derive(Clone, Copy, Debug)]
@@ -113,7 +110,7 @@ fn scratch_bytes(query: &KernelQuery<'_>) -> usize {
 }
 
 fn conv_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let Op::Conv(op) = ctx.op() else { return Err(other_op("Conv")) };
+    let Op::Conv(op) = ctx.op() else { return Err(misfit()) };
     let conv = Conv2d::new(&op.geometry(ctx.dims(0)?, ctx.dims(1)?)?).ok_or_else(misfit)?;
     let (x, w) = (src(ctx, 0)?, src(ctx, 1)?);
     let bias = if ctx.has_input(2) { Some(src(ctx, 2)?) } else { None };
@@ -127,6 +124,9 @@ fn products(ctx: &KernelCtx<'_>, conv: &Conv2d, x: Src<'_>, w: Src<'_>, bias: Op
     let sizes = Sizes { n_products: batch * groups, m: filters, k, n: conv.out_plane() };
     let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
     let (table, scratch) = scratch.split_at_mut_checked(conv.table_elems()).ok_or_else(misfit)?;
+    if out.is_empty() {
+        return Ok(());
+    }
     let table: &mut [u32] = bytemuck::cast_slice_mut(table);
     if taps > 1 {
         let input = ConvInput::new(x, channels, size, geometry).ok_or_else(misfit)?;
@@ -183,13 +183,8 @@ fn planes(ctx: &KernelCtx<'_>, conv: &Conv2d, x: Src<'_>, w: Src<'_>, bias: Opti
             failed.store(true, Ordering::Relaxed);
         }
     };
-    if ctx.pool().threads() == 1 || out.len().saturating_mul(taps) / TAPS_PER_NS < ALONE_NS {
-        for (i, out) in out.chunks_mut(conv.out_plane()).enumerate() {
-            plane(i, out);
-        }
-    } else {
-        for_chunks_mut(ctx.pool(), out, conv.out_plane(), &plane)?;
-    }
+    let cost_ns = (out.len() as u64).saturating_mul(taps as u64) / TAPS_PER_NS;
+    for_chunks_mut_cost(ctx.pool(), out, conv.out_plane(), cost_ns, &plane)?;
     if failed.into_inner() { Err(misfit()) } else { Ok(()) }
 }
 

@@ -2,7 +2,6 @@
 
 use super::matmul_plain::{self, Plain, PlainProduct};
 use super::matmul_tiles::{Sizes, lane_elems, lanes_bytes, misfit, run, src};
-use super::other_op;
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW};
 use firstlight_gemm::{Addend, Epilogue, Lhs, Product, Rhs};
 use firstlight_graph::ops::Gemm;
@@ -58,7 +57,7 @@ fn scratch_f32(query: &KernelQuery<'_>) -> usize {
 
 /// Tiles with `alpha` and `beta C` applied on the way out; few rows read B in place, transposed or not.
 fn gemm_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let Op::Gemm(op) = ctx.op() else { return Err(other_op("Gemm")) };
+    let Op::Gemm(op) = ctx.op() else { return Err(misfit()) };
     let Geometry { sizes, a_strides, .. } = Geometry::new(op, ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
     let Sizes { m, k, n, .. } = sizes;
     let (a, b) = (src(ctx, 0)?, src(ctx, 1)?);
@@ -81,7 +80,7 @@ fn gemm_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
 
 /// One row of the output after the other.
 fn gemm<T: Plain>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let Op::Gemm(op) = ctx.op() else { return Err(other_op("Gemm")) };
+    let Op::Gemm(op) = ctx.op() else { return Err(misfit()) };
     let at = Geometry::new(op, ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
     let factor = |name: &str, value: f32| {
         let wrong = || OpError::value(format!("{name} is {value}, which is no number of {}", T::DTYPE));

@@ -136,4 +136,4 @@ fn matmul<T: Plain>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
 
 #[cfg(test)]
 #[path = "matmul_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -1,7 +1,7 @@
 //! Products of element types without a fast row: plain loops in the written order, no allocation.
 
 use super::matmul_tiles::{Sizes, misfit};
-use firstlight_backend::{Pool, Words, for_chunks_mut};
+use firstlight_backend::{Pool, Words, for_chunks_mut_cost};
 use firstlight_graph::OpError;
 use firstlight_tensor::{Element, bf16, f16};
 
@@ -9,8 +9,6 @@ use firstlight_tensor::{Element, bf16, f16};
 const BLOCK: usize = 64;
 /// Steps a nanosecond, about.
 const STEPS_PER_NS: u64 = 1;
-/// Below this much work the caller runs alone.
-const ALONE_NS: u64 = 50_000;
 
 /// An element with the arithmetic of products: 16-bit floats compute in f32, integers wrap.
 pub(super) trait Plain: Element {
@@ -131,11 +129,5 @@ pub(super) fn run<T: Plain>(
         }
     };
     let cost_ns = (out.len() as u64).saturating_mul(k as u64) / STEPS_PER_NS;
-    if pool.threads() == 1 || cost_ns < ALONE_NS {
-        for (i, out) in out.chunks_mut(n).enumerate() {
-            row(i, out);
-        }
-        return Ok(());
-    }
-    for_chunks_mut(pool, out, n, &row)
+    for_chunks_mut_cost(pool, out, n, cost_ns, &row)
 }

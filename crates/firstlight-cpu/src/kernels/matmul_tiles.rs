@@ -95,7 +95,7 @@ pub(super) fn run<'a>(
 }
 
 pub(super) fn misfit() -> OpError {
-    OpError::new(OpErrorKind::Device, "broken plan: the operands of a product do not fit its sizes")
+    OpError::new(OpErrorKind::Device, "broken plan: the op, operands or scratch of a product do not fit each other")
 }
 
 impl Sizes {
