@@ -115,7 +115,7 @@ pub enum Loc {
 /// Read guards over adopted storages, held for a whole run.
 #[derive(Debug, Default)]
 pub struct Guards<'a> {
-    held: Vec<(*const RwLock<Storage>, RwLockReadGuard<'a, Storage>)>,
+    held: Vec<(usize, RwLockReadGuard<'a, Storage>)>,
 }
 
 impl<'a> Guards<'a> {
@@ -127,14 +127,15 @@ impl<'a> Guards<'a> {
         sorted.sort_by_key(|storage| Arc::as_ptr(storage) as usize);
         sorted.dedup_by(|a, b| Arc::ptr_eq(a, b));
         let take = |storage: &'a Arc<RwLock<Storage>>| match storage.read() {
-            Ok(guard) => Ok((Arc::as_ptr(storage), guard)),
+            Ok(guard) => Ok((Arc::as_ptr(storage) as usize, guard)),
             Err(_) => Err(OpError::new(OpErrorKind::Device, "a fed storage is unusable: a writer of it panicked")),
         };
         Ok(Guards { held: sorted.into_iter().map(take).collect::<Result<_, _>>()? })
     }
 
-    fn get(&self, storage: &Arc<RwLock<Storage>>) -> Option<&Storage> {
-        let at = Arc::as_ptr(storage);
+    /// The storage under its guard, where one is held.
+    pub fn get(&self, storage: &Arc<RwLock<Storage>>) -> Option<&Storage> {
+        let at = Arc::as_ptr(storage) as usize;
         self.held.iter().find(|(held, _)| *held == at).map(|(_, guard)| &**guard)
     }
 }
@@ -150,8 +151,8 @@ pub struct RunMemory {
     epoch: u64,
     device: Arc<dyn Device>,
     budget: Arc<Budget>,
-    chunks: Vec<Chunk>,
-    grown: Vec<Chunk>,
+    chunks: Vec<Option<Chunk>>,
+    grown: Vec<Option<Chunk>>,
     found: SmallVec<[Shape; 2]>,
 }
 
@@ -193,21 +194,22 @@ impl RunMemory {
 
     /// Bytes of all chunks.
     pub fn n_bytes(&self) -> usize {
-        self.chunks.iter().chain(&self.grown).map(|chunk| chunk.storage.len()).sum()
+        self.chunks.iter().chain(&self.grown).flatten().map(|chunk| chunk.storage.len()).sum()
     }
 
-    /// Makes sure that chunk `index` exists; chunks are made in order and never resized.
+    /// Makes sure that chunk `index` exists; a chunk is never resized.
     ///
     /// **Errors**: the budget or the device refuses.
     pub fn ensure_chunk(&mut self, index: u32, n_bytes: usize) -> Result<(), OpError> {
         let index = index as usize;
-        match self.chunks.get(index) {
+        if self.chunks.len() <= index {
+            self.chunks.resize_with(index + 1, || None);
+        }
+        match &self.chunks[index] {
             Some(chunk) if chunk.storage.len() >= n_bytes => Ok(()),
             Some(_) => Err(internal("a chunk was planned larger than it is")),
-            None if index > self.chunks.len() => Err(internal("chunks are made in order")),
             None => {
-                let chunk = self.allocate(n_bytes)?;
-                self.chunks.push(chunk);
+                self.chunks[index] = Some(self.allocate(n_bytes)?);
                 Ok(())
             }
         }
@@ -220,41 +222,47 @@ impl RunMemory {
     /// **Errors**: the budget or the device refuses.
     pub fn ensure_grown(&mut self, index: u32, n_bytes: usize, keep: usize) -> Result<(), OpError> {
         let index = index as usize;
-        while self.grown.len() <= index {
-            let empty = self.allocate(0)?;
-            self.grown.push(empty);
+        if self.grown.len() <= index {
+            self.grown.resize_with(index + 1, || None);
         }
-        let held = self.grown[index].storage.len();
-        if held >= n_bytes {
+        let held = self.grown[index].as_ref().map(|chunk| chunk.storage.len());
+        if held.is_some_and(|held| held >= n_bytes) {
             return Ok(());
         }
-        let larger = self.allocate(n_bytes.max(held.saturating_mul(2)))?;
-        if keep > 0 {
-            let (from, to) = (self.grown[index].storage.address(), larger.storage.address());
-            let addr = |address| OperandAddr { address, n_bytes: keep };
-            self.copy_addr(addr(from), addr(to))?;
+        let larger = self.allocate(n_bytes.max(held.unwrap_or(0).saturating_mul(2)))?;
+        if let Some(old) = self.grown[index].as_ref().filter(|_| keep > 0) {
+            let addr = |storage: &BackendStorage| OperandAddr { address: storage.address(), n_bytes: keep };
+            if keep > old.storage.len() {
+                return Err(internal("more bytes to keep than there are"));
+            }
+            self.copy_addr(addr(&old.storage), addr(&larger.storage))?;
         }
-        self.grown[index] = larger;
+        self.grown[index] = Some(larger);
         self.epoch += 1;
         Ok(())
     }
 
     fn allocate(&self, n_bytes: usize) -> Result<Chunk, OpError> {
         let reserved = self.budget.reserve(n_bytes);
-        let reserved = reserved.map_err(|refused| OpError::new(OpErrorKind::Device, refused.to_string()))?;
+        let reserved = reserved.map_err(|refused| OpError::new(OpErrorKind::Memory, refused.to_string()))?;
         Ok(Chunk { storage: self.device.allocate(n_bytes)?, _reserved: reserved })
+    }
+
+    fn chunk(chunks: &[Option<Chunk>], index: u32) -> Result<&Chunk, OpError> {
+        let chunk = chunks.get(index as usize).and_then(Option::as_ref);
+        chunk.ok_or_else(|| internal("a chunk that does not exist"))
     }
 
     fn locate(&self, loc: &Loc, n_bytes: usize, guards: &Guards<'_>) -> Result<OperandAddr, OpError> {
         let (address, held, offset) = match loc {
             Loc::Arena { chunk, offset } => {
-                let chunk = self.chunks.get(*chunk as usize).ok_or_else(|| internal("a chunk that does not exist"))?;
-                (chunk.storage.address(), chunk.storage.len(), *offset)
+                let storage = &Self::chunk(&self.chunks, *chunk)?.storage;
+                (storage.address(), storage.len(), *offset)
             }
-            Loc::Grown(index) => match self.grown.get(*index as usize) {
-                Some(chunk) => (chunk.storage.address(), chunk.storage.len(), 0),
-                None => return Err(internal("a growing buffer that does not exist")),
-            },
+            Loc::Grown(index) => {
+                let storage = &Self::chunk(&self.grown, *index)?.storage;
+                (storage.address(), storage.len(), 0)
+            }
             Loc::Const(storage) => (storage.address(), storage.len(), 0),
             Loc::Adopted(storage) => {
                 let storage = guards.get(storage).ok_or_else(|| internal("an adopted storage without its guard"))?;
@@ -381,7 +389,7 @@ impl RunMemory {
             Loc::Grown(index) => (self.grown.get_mut(*index as usize), 0),
             Loc::Const(_) | Loc::Adopted(_) => return Err(internal("a write into a constant")),
         };
-        let chunk = chunk.ok_or_else(|| internal("a chunk that does not exist"))?;
+        let chunk = chunk.and_then(Option::as_mut).ok_or_else(|| internal("a chunk that does not exist"))?;
         match self.device.upload(from, &mut chunk.storage, offset)? {
             Completion::Ready => Ok(()),
             Completion::Pending(event) => self.device.wait(event),
@@ -393,14 +401,8 @@ impl RunMemory {
     /// **Errors**: the value has fewer bytes; an adopted storage without its guard.
     pub fn read(&self, loc: &Loc, to: &mut [u8], guards: &Guards<'_>) -> Result<(), OpError> {
         let (storage, offset) = match loc {
-            Loc::Arena { chunk, offset } => {
-                let chunk = self.chunks.get(*chunk as usize).ok_or_else(|| internal("a chunk that does not exist"))?;
-                (&chunk.storage, *offset)
-            }
-            Loc::Grown(index) => match self.grown.get(*index as usize) {
-                Some(chunk) => (&chunk.storage, 0),
-                None => return Err(internal("a growing buffer that does not exist")),
-            },
+            Loc::Arena { chunk, offset } => (&Self::chunk(&self.chunks, *chunk)?.storage, *offset),
+            Loc::Grown(index) => (&Self::chunk(&self.grown, *index)?.storage, 0),
             Loc::Const(storage) => (&**storage, 0),
             Loc::Adopted(storage) => {
                 let storage = guards.get(storage).ok_or_else(|| internal("an adopted storage without its guard"))?;
@@ -627,7 +629,9 @@ impl<'a> KernelCtx<'a> {
         if addr.n_bytes == 0 {
             return Ok(&[]);
         }
-        if addr.address as usize % align_of::<T>() != 0 || addr.n_bytes % size_of::<T>().max(1) != 0 {
+        if !(addr.address as usize).is_multiple_of(align_of::<T>())
+            || !addr.n_bytes.is_multiple_of(size_of::<T>().max(1))
+        {
             return Err(internal("an unaligned input of a kernel that takes aligned ones"));
         }
         // SAFETY: `resolve` located the bytes inside a storage that StepAddrs or the exclusively held RunMemory keeps
@@ -682,7 +686,7 @@ impl<'a> KernelCtx<'a> {
         if addr.n_bytes < size_of::<T>() {
             return Ok(&mut []);
         }
-        if addr.address as usize % align_of::<T>() != 0 {
+        if !(addr.address as usize).is_multiple_of(align_of::<T>()) {
             return Err(internal("an unaligned output"));
         }
         // SAFETY: `resolve` located the bytes inside a chunk of the RunMemory that `launch` holds exclusively, and
@@ -772,6 +776,21 @@ pub fn for_tiles_with_scratch<T: Send>(
     lane_elems: usize,
     body: &(dyn Fn(usize, &mut [T]) + Sync),
 ) -> Result<(), OpError> {
+    for_tiles_with_scratch_cost(pool, n_tiles, scratch, lane_elems, u64::MAX, body)
+}
+
+/// [`for_tiles_with_scratch`] for a caller that knows about how long all tiles take on one thread: too little work wakes
+/// nobody.
+///
+/// **Errors**: too little scratch; what a panicking body said.
+pub fn for_tiles_with_scratch_cost<T: Send>(
+    pool: &Pool,
+    n_tiles: usize,
+    scratch: &mut [T],
+    lane_elems: usize,
+    cost_ns: u64,
+    body: &(dyn Fn(usize, &mut [T]) + Sync),
+) -> Result<(), OpError> {
     struct Lanes<T> {
         start: *mut T,
         free: SmallVec<[AtomicU64; 16]>,
@@ -816,7 +835,11 @@ pub fn for_tiles_with_scratch<T: Send>(
         let lane = unsafe { std::slice::from_raw_parts_mut(lanes.start.add(at), lane_elems) };
         body(i, lane);
     };
-    pool.parallel_for(n_tiles, &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
+    let ran = match cost_ns {
+        u64::MAX => pool.parallel_for(n_tiles, &tile),
+        cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
+    };
+    ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
-use crate::product::{self, Out, Product};
+use crate::product::micro::{self, MicroOut, Part, Slab};
+use crate::product::{self, ConvInput, Lhs, Matrix, Out, Product, Rhs, pack, small};
 use crate::slices::{self, Binary, Reduce, Unary};
+use crate::window::{self, Window};
 use std::ops::Range;
 
 /// Declares [`Table`] and one static table per instruction set. Each line names a generic function over `S: Simd`.
@@ -63,4 +65,11 @@ tables! {
     slices::softmax_row(x: *const f32, out: *mut f32, n: usize);
     slices::layer_norm_row(x: *const f32, scale: *const f32, bias: *const f32, eps: f32, out: *mut f32, n: usize) -> (f32, f32);
     product::product_tile(product: &Product<'_>, out: Out<'_>, rows: Range<usize>, cols: Range<usize>, scratch: *mut f32);
+    micro::rows_1(slab: &Slab, out: &MicroOut<'_>, part: Part);
+    micro::rows_2(slab: &Slab, out: &MicroOut<'_>, part: Part);
+    micro::rows_3(slab: &Slab, out: &MicroOut<'_>, part: Part);
+    small::row_major(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
+    small::transposed(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
+    pack::panel(rhs: &Rhs<'_>, k0: usize, kc: usize, col: usize, width: usize, to: *mut f32);
+    window::window_rows(window: &Window<'_>, input: &ConvInput<'_>, rows: Range<usize>, out: *mut f32);
 }

@@ -26,6 +26,8 @@ pub enum OpErrorKind {
     Unsupported,
     /// Inference needs the value of that input, and it is not known yet.
     NeedsValue(usize),
+    /// The memory budget refused.
+    Memory,
     /// A device refused or failed.
     Device,
     /// The kernel panicked; the message is what it said.

@@ -18,6 +18,8 @@ pub enum DType {
     F8E5M2,
     F8E5M2FNUZ,
     F8E8M0,
+    F6E2M3,
+    F6E3M2,
     F4E2M1,
     I64,
     I32,
@@ -50,7 +52,7 @@ pub enum Kind {
 
 impl DType {
     /// Every element type.
-    pub const ALL: [DType; 26] = [
+    pub const ALL: [DType; 28] = [
         DType::F32,
         DType::F64,
         DType::F16,
@@ -60,6 +62,8 @@ impl DType {
         DType::F8E5M2,
         DType::F8E5M2FNUZ,
         DType::F8E8M0,
+        DType::F6E2M3,
+        DType::F6E3M2,
         DType::F4E2M1,
         DType::I64,
         DType::I32,
@@ -91,6 +95,8 @@ impl DType {
             DType::F8E5M2 => "f8e5m2",
             DType::F8E5M2FNUZ => "f8e5m2fnuz",
             DType::F8E8M0 => "f8e8m0",
+            DType::F6E2M3 => "f6e2m3",
+            DType::F6E3M2 => "f6e3m2",
             DType::F4E2M1 => "f4e2m1",
             DType::I64 => "i64",
             DType::I32 => "i32",
@@ -116,6 +122,7 @@ impl DType {
         match self {
             DType::I2 | DType::U2 => 2,
             DType::I4 | DType::U4 | DType::F4E2M1 => 4,
+            DType::F6E2M3 | DType::F6E3M2 => 6,
             DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::F8E5M2 | DType::F8E5M2FNUZ | DType::F8E8M0 => 8,
             DType::I8 | DType::U8 | DType::Bool => 8,
             DType::F16 | DType::BF16 | DType::I16 | DType::U16 => 16,
@@ -130,10 +137,7 @@ impl DType {
     pub fn size_bytes(self, n_elems: usize) -> Option<usize> {
         match self {
             DType::String => None,
-            _ => match self.bits() {
-                bits if bits >= 8 => n_elems.checked_mul(bits / 8),
-                bits => Some(n_elems.div_ceil(8 / bits)),
-            },
+            _ => (n_elems as u128 * self.bits() as u128).div_ceil(8).try_into().ok(),
         }
     }
 
@@ -149,6 +153,8 @@ impl DType {
             | DType::F8E5M2
             | DType::F8E5M2FNUZ
             | DType::F8E8M0
+            | DType::F6E2M3
+            | DType::F6E3M2
             | DType::F4E2M1 => Kind::Float,
             DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::I4 | DType::I2 => Kind::SignedInt,
             DType::U64 | DType::U32 | DType::U16 | DType::U8 | DType::U4 | DType::U2 => Kind::UnsignedInt,
@@ -236,6 +242,7 @@ mod tests {
     fn packed_sizes_round_up() {
         assert_eq!(DType::I4.size_bytes(3), Some(2));
         assert_eq!(DType::U2.size_bytes(5), Some(2));
+        assert_eq!(DType::F6E2M3.size_bytes(5), Some(4));
         assert_eq!(DType::F32.size_bytes(usize::MAX), None);
         assert_eq!(DType::Complex128.size_bytes(2), Some(32));
     }

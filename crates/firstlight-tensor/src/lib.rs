@@ -8,9 +8,12 @@ mod bytes;
 mod dtype;
 mod layout;
 mod mapped;
+pub mod npy;
+pub mod pb;
 mod shape;
 mod tensor;
 mod view;
+pub mod wire;
 
 pub use bytes::{Bytes, OwnedBytes};
 pub use dtype::{DType, Element, Kind};

@@ -5,10 +5,15 @@
 
 mod cast;
 mod concat;
+mod conv;
 mod copy;
 mod elementwise;
 mod expand;
 mod gather;
+mod gemm;
+mod matmul;
+mod matmul_plain;
+mod matmul_tiles;
 mod number;
 mod pad;
 mod rows;
@@ -36,6 +41,9 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     expand::BINDINGS,
     pad::BINDINGS,
     copy::BINDINGS,
+    matmul::BINDINGS,
+    gemm::BINDINGS,
+    conv::BINDINGS,
 ];
 
 /// The error of a kernel that was launched for an op of another kind.

@@ -43,76 +43,95 @@ pub(crate) struct MicroOut<'a> {
     pub(crate) epilogue: &'a Epilogue<'a>,
 }
 
-/// All of `n_rows` rows of one panel of `width` columns; output position (row, col).
+/// Part of the output: rows from `row`, columns from `col` on.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) row: usize,
+    pub(crate) n_rows: usize,
+    pub(crate) col: usize,
+    pub(crate) width: usize,
+}
+
+/// All rows of a part that is one panel wide.
 ///
 /// # Safety
-/// `slab.a` has `n_rows` rows and `slab.b` whole vectors for `width` columns, both over `slab.kc` steps; the tile lies within the
-/// output and the epilogue's operands.
+/// `slab.a` has `part.n_rows` rows and `slab.b` whole vectors for `part.width` columns, both over `slab.kc` steps; the part lies
+/// within the output and the epilogue's operands.
 #[inline(always)]
-pub(crate) unsafe fn rows<S: Simd>(
-    s: S,
-    slab: &Slab,
-    out: &MicroOut<'_>,
-    row: usize,
-    n_rows: usize,
-    col: usize,
-    width: usize,
-) {
-    // SAFETY: as this function's.
+pub(crate) unsafe fn rows<S: Simd>(s: S, slab: &Slab, out: &MicroOut<'_>, part: Part) {
+    let table = s.table();
+    // SAFETY: as this function's; the token vouches for the features.
     unsafe {
-        match (width.div_ceil(LANES), slab.a.table.is_null()) {
-            (0 | 1, true) => rows_nv::<S, 1, false>(s, slab, out, row, n_rows, col, width),
-            (0 | 1, false) => rows_nv::<S, 1, true>(s, slab, out, row, n_rows, col, width),
-            (2, true) => rows_nv::<S, 2, false>(s, slab, out, row, n_rows, col, width),
-            (2, false) => rows_nv::<S, 2, true>(s, slab, out, row, n_rows, col, width),
-            (_, true) => rows_nv::<S, 3, false>(s, slab, out, row, n_rows, col, width),
-            (_, false) => rows_nv::<S, 3, true>(s, slab, out, row, n_rows, col, width),
+        match part.width.div_ceil(LANES) {
+            0 | 1 => (table.rows_1)(slab, out, part),
+            2 => (table.rows_2)(slab, out, part),
+            _ => (table.rows_3)(slab, out, part),
         }
     }
 }
 
 /// # Safety
-/// As [`rows`], with `NV` vectors a step.
+/// As [`rows`], one vector wide.
 #[inline(always)]
-unsafe fn rows_nv<S: Simd, const NV: usize, const TABLE: bool>(
-    s: S,
-    slab: &Slab,
-    out: &MicroOut<'_>,
-    row: usize,
-    n_rows: usize,
-    col: usize,
-    width: usize,
-) {
-    if !S::WIDE {
-        // Few registers: one vector of columns at a time.
-        let mut done = 0;
-        while done < width {
-            let cols = LANES.min(width - done);
-            let slab = Slab { b: slab.b.wrapping_add(done), ..*slab };
-            // SAFETY: one of the panel's vectors; the rest as this function's.
-            unsafe { column::<S, 1, TABLE>(s, &slab, NV * LANES, out, row, n_rows, col + done, cols) };
-            done += cols;
-        }
-        return;
-    }
+pub(crate) unsafe fn rows_1<S: Simd>(s: S, slab: &Slab, out: &MicroOut<'_>, part: Part) {
     // SAFETY: as this function's.
-    unsafe { column::<S, NV, TABLE>(s, slab, NV * LANES, out, row, n_rows, col, width) }
+    unsafe { rows_nv::<S, 1>(s, slab, out, part) }
+}
+
+/// # Safety
+/// As [`rows`], two vectors wide.
+#[inline(always)]
+pub(crate) unsafe fn rows_2<S: Simd>(s: S, slab: &Slab, out: &MicroOut<'_>, part: Part) {
+    // SAFETY: as this function's.
+    unsafe { rows_nv::<S, 2>(s, slab, out, part) }
+}
+
+/// # Safety
+/// As [`rows`], three vectors wide.
+#[inline(always)]
+pub(crate) unsafe fn rows_3<S: Simd>(s: S, slab: &Slab, out: &MicroOut<'_>, part: Part) {
+    // SAFETY: as this function's.
+    unsafe { rows_nv::<S, 3>(s, slab, out, part) }
+}
+
+/// # Safety
+/// As [`rows`], `NV` vectors wide.
+#[inline(always)]
+unsafe fn rows_nv<S: Simd, const NV: usize>(s: S, slab: &Slab, out: &MicroOut<'_>, part: Part) {
+    // SAFETY: as this function's; with few registers, one vector of columns at a time.
+    unsafe {
+        match (slab.a.table.is_null(), S::WIDE) {
+            (true, true) => column::<S, NV, false>(s, slab, NV * LANES, out, part),
+            (false, true) => column::<S, NV, true>(s, slab, NV * LANES, out, part),
+            (by_stride, false) => {
+                let mut done = 0;
+                while done < part.width {
+                    let width = LANES.min(part.width - done);
+                    let part = Part { col: part.col + done, width, ..part };
+                    let slab = Slab { b: slab.b.wrapping_add(done), ..*slab };
+                    if by_stride {
+                        column::<S, 1, false>(s, &slab, NV * LANES, out, part);
+                    } else {
+                        column::<S, 1, true>(s, &slab, NV * LANES, out, part);
+                    }
+                    done += width;
+                }
+            }
+        }
+    }
 }
 
 /// # Safety
 /// As [`rows`], with steps of `b_stride` columns, of which `NV` vectors are used.
-#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 unsafe fn column<S: Simd, const NV: usize, const TABLE: bool>(
     s: S,
     slab: &Slab,
     b_stride: usize,
     out: &MicroOut<'_>,
-    row: usize,
-    n_rows: usize,
-    col: usize,
-    width: usize,
+    part: Part,
 ) {
+    let Part { row, n_rows, col, width } = part;
     let mut slab = *slab;
     let mut i = 0;
     macro_rules! step {
@@ -140,7 +159,7 @@ unsafe fn column<S: Simd, const NV: usize, const TABLE: bool>(
         if n_rows - i >= 4 {
             step!(4);
         }
-    } else {
+    } else if !S::NARROW {
         while n_rows - i >= 6 {
             step!(6);
         }
@@ -148,12 +167,11 @@ unsafe fn column<S: Simd, const NV: usize, const TABLE: bool>(
             step!(3);
         }
     }
-    if n_rows - i >= 2 {
+    if !S::NARROW && n_rows - i >= 2 {
         step!(2);
     }
-    if n_rows - i >= 1 {
-        // SAFETY: one row is left; the rest as this function's.
-        unsafe { tile::<S, 1, NV, TABLE>(s, &slab, b_stride, out, row + i, col, width) };
+    while n_rows > i {
+        step!(1);
     }
 }
 
@@ -281,14 +299,26 @@ pub(crate) unsafe fn finish<S: Simd, const MR: usize, const NV: usize>(
 ) {
     if epilogue.alpha != 1.0 {
         let alpha = s.splat(epilogue.alpha);
-        acc.iter_mut().flatten().for_each(|acc| *acc = s.mul(*acc, alpha));
+        for acc in acc.iter_mut() {
+            for acc in acc.iter_mut() {
+                *acc = s.mul(*acc, alpha);
+            }
+        }
     }
-    for addend in [&epilogue.bias, &epilogue.residual].into_iter().flatten() {
+    if let Some(bias) = &epilogue.bias {
         // SAFETY: as this function's.
-        unsafe { add(s, acc, addend, row, col, width) };
+        unsafe { add(s, acc, bias, row, col, width) };
+    }
+    if let Some(residual) = &epilogue.residual {
+        // SAFETY: as this function's.
+        unsafe { add(s, acc, residual, row, col, width) };
     }
     if epilogue.relu {
-        acc.iter_mut().flatten().for_each(|acc| *acc = math::relu(s, *acc));
+        for acc in acc.iter_mut() {
+            for acc in acc.iter_mut() {
+                *acc = math::relu(s, *acc);
+            }
+        }
     }
 }
 
@@ -310,7 +340,9 @@ unsafe fn add<S: Simd, const MR: usize, const NV: usize>(
         if addend.col_stride == 0 {
             // SAFETY: row r of the addend has this one value.
             let x = s.mul(scale, unsafe { s.load1(p) });
-            acc.iter_mut().for_each(|acc| *acc = s.add(*acc, x));
+            for acc in acc.iter_mut() {
+                *acc = s.add(*acc, x);
+            }
         } else {
             for (v, acc) in acc.iter_mut().enumerate() {
                 // SAFETY: only columns below `width` are read.

@@ -6,6 +6,7 @@ pub mod control;
 pub mod elementwise;
 mod float;
 pub mod layout;
+pub mod nn;
 pub mod reduce;
 pub mod shape;
 pub mod types;
@@ -61,6 +62,7 @@ op_table! {
     Concat: layout::concat,
     Const: control::constant,
     ConstantOfShape: shape::constant_of_shape,
+    Conv: nn::conv,
     Div: elementwise::div,
     Equal: elementwise::equal,
     Erf: elementwise::erf,
@@ -68,12 +70,23 @@ op_table! {
     Flatten: layout::flatten,
     Gather: layout::gather,
     GatherElements: layout::gather_elements,
+<<<<<<< HEAD
+=======
+    Gemm: nn::gemm,
+    GlobalAveragePool: nn::global_average_pool,
+>>>>>>> main
     GreaterOrEqual: elementwise::greater_or_equal,
     Identity: elementwise::identity,
     If: control::if_op,
     Input: control::input,
+    LSTM: nn::lstm,
     LayerNormalization: reduce::layer_normalization,
     Loop: control::loop_op,
+<<<<<<< HEAD
+=======
+    MatMul: nn::matmul,
+    MaxPool: nn::max_pool,
+>>>>>>> main
     Mul: elementwise::mul,
     NonZero: shape::non_zero,
     Not: elementwise::not,
