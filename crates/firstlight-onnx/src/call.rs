@@ -102,14 +102,10 @@ impl<'m> Builder<'m> {
         let attributes = attributes.bound_to(function).map_err(&fail)?;
         let opsets = Rc::new(self.frame().opsets.of_function(function));
         let level = self.levels.len() - 1;
-        let mut frame = Frame::new(level, opsets, Rc::new(attributes), false, format!("{name}/"));
-        for (actual, formal) in node.outputs.iter().zip(&function.outputs) {
-            // A result carries the caller's name, unless it is one of the inputs handed back.
-            if !actual.is_empty() && !function.inputs.contains(formal) {
-                frame.renamed.entry(formal).or_insert_with(|| self.frame().value_label(actual));
-            }
-        }
-        self.frames.push(frame);
+        let caller = self.frame();
+        let labels = node.outputs.iter().zip(&function.outputs).filter(|(actual, _)| !actual.is_empty());
+        let labels: Vec<_> = labels.map(|(actual, formal)| (*formal, caller.value_label(actual))).collect();
+        self.frames.push(Frame::new(level, opsets, Rc::new(attributes), false, format!("{name}/")));
         self.calls.push(callee.clone());
         for (i, formal) in function.inputs.iter().enumerate() {
             let value = inputs.get(i).copied().flatten();
@@ -117,6 +113,13 @@ impl<'m> Builder<'m> {
                 return Err(fail(format!("the function lists its input `{formal}` twice")));
             }
             self.bind(formal, value.map_or(Binding::Omitted, Binding::Value));
+        }
+        let frame = self.frame_mut();
+        for (formal, label) in labels {
+            // A result carries the caller's name, unless it is one of the inputs handed back.
+            if !frame.is_bound(formal) {
+                frame.renamed.entry(formal).or_insert(label);
+            }
         }
         self.declare_types(function.value_info.iter());
         self.nodes(&function.nodes)?;
