@@ -12,7 +12,7 @@ use crate::error::LoadError;
 use crate::node_ctx::NodeCtx;
 use crate::ops;
 use crate::order::order;
-use crate::proto::{GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
 use crate::spec::{dtype_declared, spec_of};
 use crate::survey::{domain_of, node_name};
 use crate::tensors::Tensors;
@@ -102,8 +102,12 @@ pub(crate) struct Builder<'m> {
     /// Functions being inlined, outermost first.
     pub(crate) calls: Vec<String>,
     n_expanded: usize,
+    /// Bytes that names of inlined nodes may still take: an eighth of the limit on the parsed structure.
     label_bytes_left: usize,
+    /// Operator sets of the model.
     opsets: Rc<Opsets>,
+    /// Operator sets of functions called so far.
+    function_opsets: HashMap<*const FunctionProto<'m>, Rc<Opsets>>,
     warnings: Vec<String>,
 }
 
@@ -131,8 +135,9 @@ impl<'m> Builder<'m> {
             frames: Vec::new(),
             calls: Vec::new(),
             n_expanded: 0,
-            label_bytes_left: limits.struct_bytes,
+            label_bytes_left: limits.struct_bytes / 8,
             opsets,
+            function_opsets: HashMap::new(),
             warnings,
         })
     }
@@ -432,12 +437,14 @@ impl<'m> Builder<'m> {
         declared: &[Option<DType>],
     ) -> Result<NodeId, LoadError> {
         // Names grow with the calls that they are inlined through.
-        let label_bytes = name.len() + labels.iter().map(|label| label.len()).sum::<usize>();
-        self.label_bytes_left = self.label_bytes_left.checked_sub(label_bytes).ok_or_else(|| LoadError::Limit {
-            limit: "struct_bytes",
-            value: self.limits.struct_bytes,
-            what: format!("names of nodes up to `{name}`"),
-        })?;
+        if !self.calls.is_empty() {
+            let label_bytes = name.len() + labels.iter().map(|label| label.len()).sum::<usize>();
+            self.label_bytes_left = self.label_bytes_left.checked_sub(label_bytes).ok_or_else(|| LoadError::Limit {
+                limit: "struct_bytes",
+                value: self.limits.struct_bytes,
+                what: format!("names of inlined nodes up to `{name}`"),
+            })?;
+        }
         let level = self.level_mut();
         let info = op.info();
         let input_dtypes: Vec<_> = inputs.iter().map(|input| input.and_then(|value| level.dtype(value))).collect();
@@ -454,6 +461,11 @@ impl<'m> Builder<'m> {
         })?;
         level.dtypes.push(known);
         Ok(node)
+    }
+
+    pub(crate) fn opsets_of(&mut self, function: &'m FunctionProto<'m>) -> Rc<Opsets> {
+        let known = self.function_opsets.entry(std::ptr::from_ref(function));
+        known.or_insert_with(|| Rc::new(self.opsets.of_function(function))).clone()
     }
 
     pub(crate) fn bind(&mut self, name: &'m str, binding: Binding<'m>) {
