@@ -90,7 +90,12 @@ fn attention() -> Vec<u8> {
     g.tensor(&tensor("two", F32, &[], |w| {
         w.f32(4, 2.);
     }));
-    g.node("LayerNormalization", &["x", "scale", "bias"], &["l"], &[Attr::Float("epsilon", 1e-5), Attr::Int("axis", -1)]);
+    g.node(
+        "LayerNormalization",
+        &["x", "scale", "bias"],
+        &["l"],
+        &[Attr::Float("epsilon", 1e-5), Attr::Int("axis", -1)],
+    );
     g.node("MatMul", &["l", "w"], &["q"], &[]);
     g.node("Transpose", &["q"], &["k"], &[Attr::Ints("perm", &[0, 2, 1])]);
     g.node("MatMul", &["q", "k"], &["a0"], &[]);

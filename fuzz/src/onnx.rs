@@ -149,7 +149,13 @@ pub(crate) fn tensor(name: &str, dtype: i64, dims: &[i64], fill: impl FnOnce(&mu
 }
 
 /// An encoded FunctionProto of the domain `local`.
-pub(crate) fn function(name: &str, inputs: &[&str], outputs: &[&str], attrs: &[&str], fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+pub(crate) fn function(
+    name: &str,
+    inputs: &[&str],
+    outputs: &[&str],
+    attrs: &[&str],
+    fill: impl FnOnce(&mut Writer),
+) -> Vec<u8> {
     let mut w = Writer::new();
     w.text(1, name);
     inputs.iter().for_each(|name| {

@@ -6,6 +6,7 @@
 mod control;
 mod elementwise;
 mod layout;
+mod nn;
 mod reduce;
 mod shape;
 
@@ -38,6 +39,7 @@ const OPS: &[OpImport] = &[
     onnx("Concat", 1, layout::concat),
     onnx("Constant", 1, control::constant),
     onnx("ConstantOfShape", 9, shape::constant_of_shape),
+    onnx("Conv", 1, nn::conv),
     onnx("Div", 1, elementwise::div),
     onnx("Equal", 1, elementwise::equal),
     onnx("Erf", 9, elementwise::erf),
@@ -45,11 +47,16 @@ const OPS: &[OpImport] = &[
     onnx("Flatten", 1, layout::flatten),
     onnx("Gather", 1, layout::gather),
     onnx("GatherElements", 11, layout::gather_elements),
+    onnx("Gemm", 1, nn::gemm),
+    onnx("GlobalAveragePool", 1, nn::global_average_pool),
     onnx("GreaterOrEqual", 12, elementwise::greater_or_equal),
     onnx("Identity", 1, elementwise::identity),
     onnx("If", 1, control::if_),
+    onnx("LSTM", 1, nn::lstm),
     onnx("LayerNormalization", 17, reduce::layer_normalization),
     onnx("Loop", 1, control::loop_),
+    onnx("MatMul", 1, nn::matmul),
+    onnx("MaxPool", 1, nn::max_pool),
     onnx("Mul", 1, elementwise::mul),
     onnx("NonZero", 9, shape::non_zero),
     onnx("Not", 1, elementwise::not),

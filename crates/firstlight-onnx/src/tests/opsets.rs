@@ -170,3 +170,36 @@ fn reductions_shapes_and_casts() {
     let normalised = one(17, "LayerNormalization", &["x", "v"], |_| ());
     assert!(normalised.starts_with("%2 = LayerNormalization(%0, %1) {axis=-1, epsilon=1e-5"), "{normalised}");
 }
+
+#[test]
+fn products_windows_and_recurrences() {
+    let gemm = one(6, "Gemm", &["x", "x", "v"], |n| {
+        attr_int(n, "broadcast", 1);
+        attr_int(n, "transB", 1);
+    });
+    assert!(gemm.contains("trans_a=false, trans_b=true"), "{gemm}");
+    assert!(one(7, "Gemm", &["x", "x"], |n| attr_int(n, "broadcast", 1)).contains("not one that the op has"));
+    let conv = one(11, "Conv", &["x", "x"], |n| {
+        attr_ints(n, "pads", &[1, 2]);
+        attr_int(n, "group", 3);
+        n.message(5, |a| _ = a.text(1, "auto_pad").i64(20, 3).text(4, "VALID"));
+    });
+    assert!(conv.contains("group=3") && conv.contains("pads=[1, 2]"), "{conv}");
+    let bad = |n: &mut Writer| _ = n.message(5, |a| _ = a.text(1, "auto_pad").i64(20, 3).text(4, "SOME"));
+    assert!(one(11, "Conv", &["x", "x"], bad).contains("auto_pad \"SOME\" is unknown"));
+    assert!(one(11, "MaxPool", &["x"], |_| ()).contains("`kernel_shape` is missing"));
+    let pool = one(9, "MaxPool", &["x"], |n| {
+        attr_ints(n, "kernel_shape", &[2]);
+        attr_int(n, "ceil_mode", 1);
+    });
+    assert!(pool.contains("`ceil_mode` (INT) is not one that the op has at opset 9"), "{pool}");
+    let lstm = one(14, "LSTM", &["x", "x", "x"], |n| {
+        attr_int(n, "hidden_size", 3);
+        attr_int(n, "layout", 1);
+        n.message(5, |a| _ = a.text(1, "direction").i64(20, 3).text(4, "reverse"));
+        n.message(5, |a| _ = a.text(1, "activations").i64(20, 8).text(9, "Relu").text(9, "Tanh").text(9, "Tanh"));
+    });
+    assert!(lstm.contains("batch_first=true") && lstm.contains("direction=\"reverse\""), "{lstm}");
+    let bad = |n: &mut Writer| _ = n.message(5, |a| _ = a.text(1, "activations").i64(20, 8).text(9, "Cubic"));
+    assert!(one(14, "LSTM", &["x", "x", "x"], bad).contains("node `LSTM_0` (LSTM)"));
+}
