@@ -1,1 +1,26 @@
-//! Dtypes, shapes, layouts and host tensors of Firstlight.
+//! Dtypes, shapes, layouts and host tensors: the words that every other room speaks.
+//!
+//! What is not here: graphs, devices, kernels. Start reading at [`Tensor`].
+//! Unsafe code is confined to the `mapped` module.
+#![deny(unsafe_code)]
+
+mod bytes;
+mod dtype;
+mod layout;
+mod mapped;
+pub mod npy;
+pub mod pb;
+mod shape;
+mod tensor;
+mod view;
+pub mod wire;
+
+pub use bytes::{Bytes, OwnedBytes};
+pub use dtype::{DType, Element, Kind};
+pub use layout::Layout;
+pub use mapped::MappedFile;
+pub use shape::{Dim, Shape, SymShape};
+pub use tensor::{Tensor, TensorError};
+pub use view::{TensorView, TensorViewMut};
+
+pub use half::{bf16, f16};

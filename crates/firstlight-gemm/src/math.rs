@@ -1,0 +1,109 @@
+//! The elementwise functions on one vector, as `docs/numerics.md` writes them.
+
+use crate::simd::{ROUND_MAGIC, Simd};
+
+const LOG2_E: f32 = std::f32::consts::LOG2_E;
+const LN2_HI: f32 = std::f32::consts::LN_2;
+/// `ln 2 - LN2_HI`.
+const LN2_LO: f32 = -1.904_654_2e-9;
+
+/// `(e^r - 1 - r) / r^2` for `|r| <= ln(2) / 2`, highest power first.
+const EXP_Q: [f32; 5] = bits([0x3ab5_2adf, 0x3c09_1cbe, 0x3d2a_ac54, 0x3e2a_aa49, 0x3eff_fffe]);
+
+/// `erf(x) / x - 1` as a polynomial in `x^2` for `|x| < ERF_SPLIT`, highest power first.
+const ERF_P: [f32; 6] = bits([0xba1d_2471, 0x3ba3_a507, 0xbcdb_4733, 0x3de7_0d5a, 0xbec0_9374, 0x3e03_75d3]);
+/// `-ln(erfc(x))` for `ERF_SPLIT <= x <= 4`, highest power first.
+const ERF_Q: [f32; 7] =
+    bits([0xb94c_32e8, 0x3b46_aeba, 0xbcb5_b63d, 0x3dd4_a9bb, 0x3f23_2521, 0x3f90_55b6, 0x395c_10bc]);
+const ERF_SPLIT: f32 = 0.921875;
+
+const fn bits<const N: usize>(x: [u32; N]) -> [f32; N] {
+    let mut out = [0.0; N];
+    let mut i = 0;
+    while i < N {
+        out[i] = f32::from_bits(x[i]);
+        i += 1;
+    }
+    out
+}
+
+#[inline(always)]
+fn horner<S: Simd, const N: usize>(s: S, x: S::V, coefficients: [f32; N]) -> S::V {
+    let mut acc = s.splat(coefficients[0]);
+    for c in &coefficients[1..] {
+        acc = s.fma(acc, x, s.splat(*c));
+    }
+    acc
+}
+
+/// `(p, t)` with `e^x = (1 + p) * 2^n` and `t = n + ROUND_MAGIC`; `|x|` is at most 104 (or NaN).
+#[inline(always)]
+fn exp_parts<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
+    let magic = s.splat(ROUND_MAGIC);
+    let t = s.fma(x, s.splat(LOG2_E), magic);
+    let n = s.sub(t, magic);
+    let r = s.fma(n, s.splat(-LN2_HI), x);
+    let r = s.fma(n, s.splat(-LN2_LO), r);
+    let q = horner(s, r, EXP_Q);
+    (s.fma(q, s.mul(r, r), r), t)
+}
+
+#[inline(always)]
+pub(crate) fn exp<S: Simd>(s: S, x: S::V) -> S::V {
+    // The operand order keeps a NaN.
+    let x = s.min(s.splat(89.0), s.max(s.splat(-104.0), x));
+    let (p, t) = exp_parts(s, x);
+    s.scale(s.add(s.splat(1.0), p), t)
+}
+
+#[inline(always)]
+pub(crate) fn tanh<S: Simd>(s: S, x: S::V) -> S::V {
+    let a = s.abs(x);
+    let a = s.min(s.splat(20.0), s.add(a, a));
+    let (p, t) = exp_parts(s, a);
+    let pow2 = s.scale(s.splat(1.0), t);
+    let e = s.fma(p, pow2, s.sub(pow2, s.splat(1.0)));
+    s.with_sign(s.div(e, s.add(e, s.splat(2.0))), x)
+}
+
+#[inline(always)]
+pub(crate) fn sigmoid<S: Simd>(s: S, x: S::V) -> S::V {
+    let e = exp(s, s.neg(s.abs(x)));
+    let one = s.splat(1.0);
+    let numerator = s.select_lt(x, s.splat(0.0), e, one);
+    s.div(numerator, s.add(one, e))
+}
+
+#[inline(always)]
+pub(crate) fn erf<S: Simd>(s: S, x: S::V) -> S::V {
+    let small = s.fma(x, horner(s, s.mul(x, x), ERF_P), x);
+    let a = s.abs(x);
+    let q = horner(s, s.min(s.splat(4.0), a), ERF_Q);
+    let large = s.sub(s.splat(1.0), exp(s, s.neg(q)));
+    let split = s.splat(ERF_SPLIT);
+    s.select_lt(a, split, small, s.with_sign(large, x))
+}
+
+/// `x` if it is greater than 0 or NaN, otherwise +0.
+#[inline(always)]
+pub(crate) fn relu<S: Simd>(s: S, x: S::V) -> S::V {
+    // The maximum keeps a NaN and a -0; adding +0 makes the latter +0.
+    let zero = s.splat(0.0);
+    s.add(s.max(zero, x), zero)
+}
+
+/// `x` if it is greater or NaN, otherwise `acc`.
+#[inline(always)]
+pub(crate) fn max_step<S: Simd>(s: S, acc: S::V, x: S::V) -> S::V {
+    s.select_nan(x, x, s.max(x, acc))
+}
+
+/// `x` if it is less or NaN, otherwise `acc`.
+#[inline(always)]
+pub(crate) fn min_step<S: Simd>(s: S, acc: S::V, x: S::V) -> S::V {
+    s.select_nan(x, x, s.min(x, acc))
+}
+
+#[cfg(test)]
+#[path = "math_tests.rs"]
+mod tests;

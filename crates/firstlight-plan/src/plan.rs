@@ -1,0 +1,184 @@
+//! Plans: trees of segments.
+
+use crate::compile::CompiledNode;
+use crate::compiler::Snapshot;
+use firstlight_backend::{Loc, OperandSpec};
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+/// What everything of a plan is numbered by; shared by all branches of its tree.
+#[derive(Debug, Default)]
+pub struct PlanCounters {
+    chunks: AtomicU32,
+    grown: AtomicU32,
+    segments: AtomicU32,
+    nodes: AtomicUsize,
+}
+
+impl PlanCounters {
+    pub(crate) fn new_chunk(&self) -> u32 {
+        self.chunks.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn new_grown(&self) -> u32 {
+        self.grown.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number for a new segment.
+    pub fn new_segment(&self) -> u32 {
+        self.segments.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_node(&self) {
+        self.nodes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Nodes compiled so far.
+    pub fn n_compiled(&self) -> usize {
+        self.nodes.load(Ordering::Relaxed)
+    }
+}
+
+/// What a plan is valid for: specs of the inputs, in order, and the storages adopted for constants.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PlanKey {
+    /// `None`: fixed for the plan.
+    pub inputs: Vec<Option<OperandSpec>>,
+    /// Address of each adopted storage with the value it stands for; the plan holds the storage, so an address is not
+    /// used again while the plan lives.
+    pub adopted: Vec<(u32, usize)>,
+}
+
+/// The tree of one plan class.
+#[derive(Debug)]
+pub struct Plan {
+    id: u64,
+    pub key: PlanKey,
+    /// Where each input is copied to before the first step; `None` for an input that nothing reads.
+    pub inputs: Vec<Option<Loc>>,
+    /// Chunks that the inputs take.
+    pub chunks: Vec<(u32, usize)>,
+    pub counters: Arc<PlanCounters>,
+    /// Where compiling starts.
+    pub start: Snapshot,
+    root: OnceLock<Arc<Segment>>,
+}
+
+/// The dims, values and conditions that ended a segment, flat.
+pub type SegmentKey = SmallVec<[i64; 16]>;
+
+/// Steps whose shapes are known before the first of them runs, and what comes after.
+#[derive(Debug)]
+pub struct Segment {
+    /// Number of the segment in its plan.
+    pub index: u32,
+    pub steps: Vec<Arc<CompiledNode>>,
+    pub end: SegmentEnd,
+    children: RwLock<Vec<(SegmentKey, Arc<Segment>)>>,
+    /// Where compiling goes on when the key is a new one.
+    resume: Mutex<Option<Snapshot>>,
+}
+
+/// What ends a segment.
+#[derive(Debug)]
+pub enum SegmentEnd {
+    /// The plan is done; where each target lies.
+    Done(Vec<PlanOutput>),
+    /// The next segment depends on these.
+    Await(Vec<Watch>),
+}
+
+/// Something that the next segment depends on.
+#[derive(Clone, Debug)]
+pub enum Watch {
+    /// Final spec of the last step's output of that number.
+    Dims { output: usize },
+    /// The elements of a small value.
+    Value { spec: OperandSpec, loc: Loc },
+}
+
+/// Where a target's value lies after the last step.
+#[derive(Clone, Debug)]
+pub struct PlanOutput {
+    pub spec: OperandSpec,
+    pub loc: Loc,
+}
+
+/// Children of a segment beyond which the oldest goes: a value that differs in every run must not fill memory.
+const MAX_CHILDREN: usize = 256;
+
+impl Plan {
+    /// A plan of which nothing is compiled yet.
+    pub fn new(
+        key: PlanKey,
+        inputs: Vec<Option<Loc>>,
+        chunks: Vec<(u32, usize)>,
+        counters: Arc<PlanCounters>,
+        start: Snapshot,
+    ) -> Plan {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Plan { id, key, inputs, chunks, counters, start, root: OnceLock::new() }
+    }
+
+    /// Never used twice in a process.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The first segment, once it is published.
+    pub fn root(&self) -> Option<&Arc<Segment>> {
+        self.root.get()
+    }
+
+    /// Publishes the first segment; false when another run was quicker.
+    pub fn publish_root(&self, segment: Arc<Segment>) -> bool {
+        self.root.set(segment).is_ok()
+    }
+}
+
+impl Segment {
+    /// A segment without children.
+    pub fn new(index: u32, steps: Vec<Arc<CompiledNode>>, end: SegmentEnd, resume: Option<Snapshot>) -> Segment {
+        Segment { index, steps, end, children: RwLock::new(vec![]), resume: Mutex::new(resume) }
+    }
+
+    /// The child of a key, last published first.
+    pub fn child(&self, key: &[i64]) -> Option<Arc<Segment>> {
+        let children = self.children.read().unwrap_or_else(PoisonError::into_inner);
+        children.iter().rev().find(|(held, _)| held[..] == *key).map(|(_, segment)| segment.clone())
+    }
+
+    /// Publishes a child; false when another run was quicker.
+    pub fn publish(&self, key: SegmentKey, segment: Arc<Segment>) -> bool {
+        let mut children = self.children.write().unwrap_or_else(PoisonError::into_inner);
+        if children.iter().any(|(held, _)| *held == key) {
+            return false;
+        }
+        if children.len() >= MAX_CHILDREN {
+            children.remove(0);
+        }
+        children.push((key, segment));
+        true
+    }
+
+    /// Where compiling goes on when the key is a new one.
+    pub fn resume(&self) -> Option<Snapshot> {
+        self.resume.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "segment {}", self.index)?;
+        for step in &self.steps {
+            writeln!(f, "  {step}")?;
+        }
+        match &self.end {
+            SegmentEnd::Done(_) => writeln!(f, "  done"),
+            SegmentEnd::Await(watch) => writeln!(f, "  await {watch:?}"),
+        }
+    }
+}
