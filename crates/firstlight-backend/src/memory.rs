@@ -776,6 +776,21 @@ pub fn for_tiles_with_scratch<T: Send>(
     lane_elems: usize,
     body: &(dyn Fn(usize, &mut [T]) + Sync),
 ) -> Result<(), OpError> {
+    for_tiles_with_scratch_cost(pool, n_tiles, scratch, lane_elems, u64::MAX, body)
+}
+
+/// [`for_tiles_with_scratch`] for a caller that knows about how long all tiles take on one thread: too little work wakes
+/// nobody.
+///
+/// **Errors**: too little scratch; what a panicking body said.
+pub fn for_tiles_with_scratch_cost<T: Send>(
+    pool: &Pool,
+    n_tiles: usize,
+    scratch: &mut [T],
+    lane_elems: usize,
+    cost_ns: u64,
+    body: &(dyn Fn(usize, &mut [T]) + Sync),
+) -> Result<(), OpError> {
     struct Lanes<T> {
         start: *mut T,
         free: SmallVec<[AtomicU64; 16]>,
@@ -820,7 +835,11 @@ pub fn for_tiles_with_scratch<T: Send>(
         let lane = unsafe { std::slice::from_raw_parts_mut(lanes.start.add(at), lane_elems) };
         body(i, lane);
     };
-    pool.parallel_for(n_tiles, &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
+    let ran = match cost_ns {
+        u64::MAX => pool.parallel_for(n_tiles, &tile),
+        cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
+    };
+    ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
 }
 
 #[cfg(test)]

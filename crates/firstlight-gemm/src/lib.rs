@@ -33,7 +33,9 @@ mod table;
 mod window;
 
 pub use isa::{Isa, IsaKind};
-pub use product::{Addend, ConvInput, Epilogue, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs};
+pub use product::{
+    Addend, ConvInput, Epilogue, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, SMALL_M,
+};
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;
 pub use window::Window;

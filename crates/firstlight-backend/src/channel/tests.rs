@@ -7,8 +7,10 @@ use std::thread;
 
 use super::*;
 
-/// Divides the number of rounds where a round costs much more than on the machine itself.
-const LESS: usize = if cfg!(miri) { 200 } else { 1 };
+/// The number of rounds; some of them where a round costs much more than on the machine itself.
+const fn rounds(n: usize) -> usize {
+    if cfg!(miri) { 8 } else { n }
+}
 
 fn pool(threads: usize) -> Pool {
     Pool::new(threads).expect("a pool")
@@ -96,11 +98,11 @@ fn a_job_feeds_the_caller() {
     for threads in [2, 4] {
         let pool = pool(threads);
         for (max_items, max_bytes) in [(1, 1), (1, 1000), (2, 8), (8, 20), (64, 1 << 20)] {
-            pass(&pool, 4_000 / LESS, max_items, max_bytes);
+            pass(&pool, rounds(1_000), max_items, max_bytes);
             let _run = pool.run_guard();
-            pass(&pool, 4_000 / LESS, max_items, max_bytes);
+            pass(&pool, rounds(1_000), max_items, max_bytes);
         }
-        for round in 0..1_000 / LESS {
+        for round in 0..rounds(500) {
             pass(&pool, round % 12, 2, 100);
         }
     }
@@ -109,7 +111,7 @@ fn a_job_feeds_the_caller() {
 #[test]
 fn a_consumer_that_gives_up_stops_the_producer_within_one_item() {
     let pool = pool(2);
-    for round in 0..2_000 / LESS {
+    for round in 0..rounds(2_000) {
         let channel = BoundedChannel::new(1 + round % 3, 1000);
         let n_pushed = AtomicUsize::new(0);
         let mut returned = None;
@@ -137,7 +139,7 @@ fn a_consumer_that_gives_up_stops_the_producer_within_one_item() {
 #[test]
 fn a_producer_that_fails_ends_the_consumer() {
     let pool = pool(2);
-    for round in 0..200 / LESS.min(40) {
+    for round in 0..rounds(200) {
         let channel = BoundedChannel::new(2, 1000);
         let mut job = || {
             let _close = channel.close_on_drop();
@@ -158,7 +160,7 @@ fn many_producers_and_consumers_lose_nothing() {
     let pool = pool(2);
     for (max_items, max_bytes) in [(1, 100), (3, 5), (16, 1000)] {
         let channel = BoundedChannel::new(max_items, max_bytes);
-        let per_thread = 3_000 / LESS;
+        let per_thread = rounds(1_500);
         let (sum, n) = (AtomicUsize::new(0), AtomicUsize::new(0));
         thread::scope(|scope| {
             let consume = || {

@@ -281,6 +281,12 @@ impl Shared {
         }
     }
 
+    /// Workers that sleep and that nobody has woken yet.
+    #[cfg(test)]
+    pub(super) fn n_asleep(&self) -> usize {
+        self.workers.iter().filter(|worker| worker.flag.load(Acquire) != AWAKE).count()
+    }
+
     /// The calling thread's index, if it is a worker of this pool.
     pub(super) fn worker_index(&self) -> Option<usize> {
         let (shared, index) = WORKER.get();

@@ -11,8 +11,10 @@ use super::*;
 
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 
-/// Divides the number of rounds where a round costs much more than on the machine itself.
-const LESS: usize = if cfg!(miri) { 2000 } else { 1 };
+/// The number of rounds; a few of them where a round costs much more than on the machine itself.
+const fn rounds(n: usize) -> usize {
+    if cfg!(miri) { 3 } else { n }
+}
 
 fn pool(threads: usize) -> Pool {
     Pool::new(threads).expect("a pool")
@@ -32,7 +34,7 @@ fn check_each_tile_once(pool: &Pool, n: usize) {
 fn every_tile_runs_once() {
     for threads in THREADS {
         let pool = pool(threads);
-        for n in [0, 1, 2, 3, 7, 64, 1000 / LESS.min(20)] {
+        for n in [0, 1, 2, 3, 7, 64, 10 * rounds(100)] {
             check_each_tile_once(&pool, n);
         }
     }
@@ -60,9 +62,9 @@ fn many_small_calls() {
     for threads in THREADS {
         let pool = pool(threads);
         let _run = pool.run_guard();
-        let rounds = (80_000 / LESS) as u64;
+        let n_rounds = rounds(80_000) as u64;
         let cells: [Plain; 8] = Default::default();
-        for round in 0..rounds {
+        for round in 0..n_rounds {
             let n = 1 + (round % 8) as usize;
             let before = cells[n - 1].add(round);
             pool.parallel_for(n, &|tile| {
@@ -72,7 +74,7 @@ fn many_small_calls() {
             .expect("no panic");
             cells[n - 1].add(0u64.wrapping_sub(round));
         }
-        let expected: u64 = (0..rounds).map(|round| 1 + round % 8).sum();
+        let expected: u64 = (0..n_rounds).map(|round| 1 + round % 8).sum();
         assert_eq!(cells.iter().map(|cell| cell.add(0)).sum::<u64>(), expected);
     }
 }
@@ -81,7 +83,7 @@ fn many_small_calls() {
 fn calls_that_find_the_workers_parked() {
     for threads in [2, 4] {
         let pool = pool(threads);
-        for _ in 0..20_000 / LESS {
+        for _ in 0..rounds(20_000) {
             check_each_tile_once(&pool, 3);
         }
     }
@@ -92,7 +94,7 @@ fn a_worker_takes_part() {
     let pool = pool(2);
     // Two tiles that wait for each other end only if two threads run them.
     let both = Barrier::new(2);
-    for _ in 0..200 / LESS.min(50) {
+    for _ in 0..rounds(200) {
         // The caller may be quicker than the worker and start the second tile itself if the first had ended; it cannot here.
         pool.parallel_for(2, &|_| {
             both.wait();
@@ -106,12 +108,12 @@ fn callers_from_many_threads() {
     for threads in [2, 4] {
         let pool = pool(threads);
         let total = AtomicU64::new(0);
-        let callers = 24.min(480 / LESS.min(80));
+        let callers = if cfg!(miri) { 4 } else { 24 };
         thread::scope(|scope| {
             for caller in 0..callers {
                 let (pool, total) = (&pool, &total);
                 scope.spawn(move || {
-                    for round in 0..2_000 / LESS {
+                    for round in 0..rounds(2_000) {
                         let n = 1 + (caller + round) % 9;
                         let mine = AtomicU64::new(0);
                         pool.parallel_for(n, &|tile| {
@@ -124,7 +126,7 @@ fn callers_from_many_threads() {
                 });
             }
         });
-        assert_eq!(total.load(Relaxed), (callers * (2_000 / LESS)) as u64);
+        assert_eq!(total.load(Relaxed), (callers * rounds(2_000)) as u64);
     }
 }
 
@@ -132,7 +134,7 @@ fn callers_from_many_threads() {
 fn a_panic_in_a_tile_is_an_error_and_the_pool_goes_on() {
     for threads in THREADS {
         let pool = pool(threads);
-        for round in 0..100 / LESS.min(20) {
+        for round in 0..rounds(100) {
             let n_run = AtomicUsize::new(0);
             let error = pool
                 .parallel_for(500, &|tile| {
@@ -227,7 +229,7 @@ fn a_nested_call_runs_inside_its_tile() {
 fn a_job_runs_beside_main() {
     for threads in [2, 4, 8] {
         let pool = pool(threads);
-        for round in 0..2_000 / LESS {
+        for round in 0..rounds(2_000) {
             // Each waits for the other, so both must run at once.
             let (to_job, to_main) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let mut seen_by_job = 0;
@@ -303,7 +305,7 @@ fn a_job_that_nobody_began_runs_on_the_caller() {
 fn panics_of_job_and_main() {
     for threads in [2, 4] {
         let pool = pool(threads);
-        for _ in 0..100 / LESS.min(20) {
+        for _ in 0..rounds(100) {
             let begun = AtomicBool::new(false);
             let mut job = || {
                 begun.store(true, Release);
@@ -335,7 +337,7 @@ fn a_waiting_job_runs_tiles() {
     let pool = pool(2);
     for guarded in [false, true] {
         let _run = guarded.then(|| pool.run_guard());
-        for _ in 0..500 / LESS {
+        for _ in 0..rounds(500) {
             let over = AtomicBool::new(false);
             let both = Barrier::new(2);
             let mut job = || pool.help_until(&|| over.load(Acquire));
@@ -363,7 +365,7 @@ fn jobs_and_tiles_from_many_threads() {
         thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| {
-                    for _ in 0..1_000 / LESS {
+                    for _ in 0..rounds(1_000) {
                         let sum = AtomicU64::new(0);
                         let mut in_job = 0;
                         let work = || {
@@ -391,7 +393,7 @@ fn jobs_and_tiles_from_many_threads() {
                 });
             }
         });
-        assert_eq!(n_jobs.load(Relaxed) + n_refused.load(Relaxed), 6 * (1_000 / LESS));
+        assert_eq!(n_jobs.load(Relaxed) + n_refused.load(Relaxed), 6 * rounds(1_000));
         assert!(n_jobs.load(Relaxed) > 0);
     }
 }
@@ -416,21 +418,18 @@ fn small_work_with_a_known_cost_stays_on_the_caller() {
 fn small_work_during_a_run_wakes_the_workers_for_the_next() {
     let pool = pool(2);
     pool.parallel_for(2, &|_| ()).expect("no panic");
-    while pool.shared.n_parked() < 1 {
+    while pool.shared.n_asleep() < 1 || pool.shared.n_parked() < 1 {
         thread::yield_now();
     }
+    let small = || pool.parallel_for_cost(2, WAKE_NS - 1, &|_| ()).expect("no panic");
+    for _ in 0..20 {
+        small();
+    }
+    assert_eq!(pool.shared.n_asleep(), 1, "nobody is woken outside of a run");
     let _run = pool.run_guard();
-    let me = thread::current().id();
-    let elsewhere = AtomicBool::new(false);
-    // Ends only if a worker that was parked comes to take a tile.
-    while !elsewhere.load(Relaxed) {
-        let look = |_| {
-            if thread::current().id() != me {
-                elsewhere.store(true, Relaxed);
-            }
-            thread::yield_now();
-        };
-        pool.parallel_for_cost(2, WAKE_NS - 1, &look).expect("no panic");
+    // Ends only if one of the calls wakes the worker, which is asleep again soon after.
+    while pool.shared.n_asleep() == 1 {
+        small();
     }
 }
 

@@ -48,7 +48,7 @@ impl OpDef for Identity {
 }
 
 fn cases() -> Vec<Case> {
-    let same = |name, x: Tensor| case(name, Identity, &[x.clone()], &[x]);
+    let same = |name, x: Tensor| case(name, Identity, std::slice::from_ref(&x), std::slice::from_ref(&x));
     vec![
         same("floats", tensor(&[2, 2], &[-0f32, 1., f32::NEG_INFINITY, f32::MIN_POSITIVE])),
         same("bools", bools(&[2], &[true, false])),

@@ -11,13 +11,16 @@ use firstlight_tensor::{DType, Dim, Shape, SymShape, Tensor, TensorView, bf16, f
 use smallvec::SmallVec;
 
 /// A long short-term memory over a sequence, in one direction or both.
+///
+/// A gate is `x W + h R + Wb + Rb + P c`, added in that order with a rounding each; the two products are sums of their
+/// own, from +0, one fused multiply-add a term in ascending order. The new state is `f c + i g`, both products rounded.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LSTM {
     /// The functions f, g and h of each direction; Sigmoid, Tanh, Tanh when empty.
     pub activations: Vec<Activation>,
     /// True when the batch comes first (ONNX's layout 1).
     pub batch_first: bool,
-    /// Bound of what goes into an activation, on both sides of 0.
+    /// Bound of what goes into a gate's activation (not into h), on both sides of 0.
     pub clip: Option<f32>,
     /// Which way the sequence is read.
     pub direction: Direction,
@@ -50,7 +53,7 @@ pub const INFO: OpInfo = OpInfo {
             doc: "the functions f, g and h of each direction; Sigmoid, Tanh, Tanh when empty",
         },
         AttrDoc { name: "batch_first", doc: "the batch comes first (ONNX's layout 1)" },
-        AttrDoc { name: "clip", doc: "bound of what goes into an activation, on both sides of 0" },
+        AttrDoc { name: "clip", doc: "bound of what goes into a gate's activation, on both sides of 0" },
         AttrDoc { name: "direction", doc: "forward, reverse or bidirectional" },
         AttrDoc { name: "hidden_size", doc: "size of the state; the recurrence weights' when omitted" },
         AttrDoc { name: "input_forget", doc: "the forget gate is 1 minus the input gate" },
@@ -373,8 +376,6 @@ struct Cell<M> {
 
 impl<M: Real> Cell<M> {
     /// Computes one step: `h` and `c` are the states before it, then after.
-    ///
-    /// A gate is (x W) + (h R) + Wb + Rb + (P c), each product a sum of its own from +0, each addition rounded.
     fn advance(&self, by: LstmActivations, step: usize, direction: usize, batch: usize, h: &mut [M], c: &mut [M]) {
         let LstmGeometry { input, hidden, .. } = self.geometry;
         let at = self.geometry.x_at(step, batch);
@@ -393,7 +394,8 @@ impl<M: Real> Cell<M> {
                 _ => sum,
             }
         };
-        let activate = |activation: Activation, x: M| M::from_f64(activation.apply(self.clipped(x).to_f64()));
+        let apply = |activation: Activation, x: M| M::from_f64(activation.apply(x.to_f64()));
+        let activate = |activation: Activation, x: M| apply(activation, self.clipped(x));
         let mut next = Vec::with_capacity(hidden);
         for (i, c) in c.iter_mut().enumerate() {
             let input_gate = activate(by.f, gate(0, i, Some((0, *c))));
@@ -404,7 +406,7 @@ impl<M: Real> Cell<M> {
             let candidate = activate(by.g, gate(3, i, None));
             *c = forget.times(*c).plus(input_gate.times(candidate));
             let output_gate = activate(by.f, gate(1, i, Some((1, *c))));
-            next.push(output_gate.times(activate(by.h, *c)));
+            next.push(output_gate.times(apply(by.h, *c)));
         }
         h.copy_from_slice(&next);
     }
@@ -441,7 +443,120 @@ fn misfit(i: usize, got: &str, expected: &Shape) -> OpError {
 }
 
 fn cases() -> Vec<Case> {
-    let _ = case_tensor::<f32>;
-    let _: Option<Tensor> = None;
-    vec![]
+    let t = case_tensor::<f32>;
+    let case = |name, op: LSTM, inputs: &[Option<Tensor>], outputs: &[Tensor]| Case {
+        name,
+        op: op.into(),
+        inputs: inputs.to_vec(),
+        outputs: outputs.to_vec(),
+    };
+    let plain = LSTM::default;
+    let (gates, recurrent) = ([0.5, -0.5, 0.25, 1.], [0.1, 0.2, 0.3, 0.4]);
+    let x = Some(t(&[2, 1, 1], &[1., 2.]));
+    let w = Some(t(&[1, 4, 1], &gates));
+    let r = Some(t(&[1, 4, 1], &recurrent));
+    let both = |values: &[f32; 4]| Some(t(&[2, 4, 1], &[&values[..], &values[..]].concat()));
+    let lens = |values: &[i32]| Some(case_tensor(&[values.len()], values));
+    let one = |value: f32| t(&[1, 1, 1], &[value]);
+    let y = |first: f32, second: f32| t(&[2, 1, 1, 1], &[first, second]);
+    let eighths: Vec<f32> = (0..16).map(|i| i as f32 / 8. - 1.).collect();
+    let sixteenths: Vec<f32> = (0..16).map(|i| i as f32 / 16.).collect();
+    vec![
+        case(
+            "forward",
+            LSTM { hidden_size: Some(1), ..plain() },
+            &[x.clone(), w.clone(), r.clone()],
+            &[y(0.166_674_76, 0.211_204_19), one(0.211_204_19), one(1.011_772_5)],
+        ),
+        case(
+            "reverse",
+            LSTM { direction: Direction::Reverse, ..plain() },
+            &[x.clone(), w.clone(), r.clone()],
+            &[y(0.275_577_15, 0.163_349_87), one(0.275_577_15), one(0.898_001_37)],
+        ),
+        case(
+            "biases, states and peepholes",
+            plain(),
+            &[
+                x.clone(),
+                w.clone(),
+                r.clone(),
+                Some(t(&[1, 8], &[0.1, 0.2, 0.3, 0.4, 0.01, 0.02, 0.03, 0.04])),
+                None,
+                Some(one(0.5)),
+                Some(one(-0.5)),
+                Some(t(&[1, 3], &[0.5, 0.25, -0.5])),
+            ],
+            &[y(0.089_482_83, 0.262_582_1), one(0.262_582_1), one(0.892_646_17)],
+        ),
+        case(
+            "both directions, lengths of their own",
+            LSTM { direction: Direction::Bidirectional, ..plain() },
+            &[Some(t(&[2, 2, 1], &[1., 2., 3., 4.])), both(&gates), both(&recurrent), None, lens(&[2, 1])],
+            &[
+                t(
+                    &[2, 2, 2, 1],
+                    &[0.166_674_76, 0.163_349_87, 0.284_147_96, 0.163_349_87, 0.152_887_74, 0., 0.122_504_89, 0.],
+                ),
+                t(&[2, 2, 1], &[0.152_887_74, 0.163_349_87, 0.284_147_96, 0.163_349_87]),
+                t(&[2, 2, 1], &[1.143_587_5, 0.704_760_6, 0.953_336_83, 0.704_760_6]),
+            ],
+        ),
+        case(
+            "batch first",
+            LSTM { direction: Direction::Bidirectional, batch_first: true, ..plain() },
+            &[Some(t(&[2, 2, 1], &[1., 3., 2., 4.])), both(&gates), both(&recurrent), None, lens(&[2, 1])],
+            &[
+                t(
+                    &[2, 2, 2, 1],
+                    &[0.166_674_76, 0.284_147_96, 0.152_887_74, 0.122_504_89, 0.163_349_87, 0.163_349_87, 0., 0.],
+                ),
+                t(&[2, 2, 1], &[0.152_887_74, 0.284_147_96, 0.163_349_87, 0.163_349_87]),
+            ],
+        ),
+        case(
+            "clipped gates, coupled forget gate",
+            LSTM { clip: Some(0.3), input_forget: true, ..plain() },
+            &[x.clone(), w.clone(), r.clone()],
+            &[y(0.070_556_41, 0.099_636_41), one(0.099_636_41), one(0.238_556_14)],
+        ),
+        case(
+            "a state beyond the clip",
+            LSTM { clip: Some(0.3), ..plain() },
+            &[x.clone(), w.clone(), r.clone(), None, None, None, Some(one(3.))],
+            &[y(0.405_177_22, 0.358_847_47), one(0.358_847_47), one(1.232_285_2)],
+        ),
+        case(
+            "other activations",
+            LSTM {
+                activations: vec![
+                    Activation::HardSigmoid { alpha: 0.25, beta: 0.5 },
+                    Activation::Relu,
+                    Activation::Softsign,
+                ],
+                ..plain()
+            },
+            &[x, w.clone(), r.clone()],
+            &[y(0.144_230_77, 0.169_964_24), one(0.169_964_24), one(1.948_074_6)],
+        ),
+        case(
+            "two inputs, two units",
+            plain(),
+            &[
+                Some(t(&[1, 1, 2], &[1., -1.])),
+                Some(t(&[1, 8, 2], &eighths)),
+                Some(t(&[1, 8, 2], &sixteenths)),
+                None,
+                None,
+                Some(t(&[1, 1, 2], &[0.5, -0.25])),
+            ],
+            &[t(&[1, 1, 1, 2], &[0.010_461_401, 0.017_986_785])],
+        ),
+        case(
+            "no step",
+            plain(),
+            &[Some(t(&[0, 1, 1], &[])), w, r, None, None, Some(one(0.5))],
+            &[t(&[0, 1, 1, 1], &[]), one(0.5), one(0.)],
+        ),
+    ]
 }

@@ -13,6 +13,10 @@ use firstlight_tensor::{DType, Dim, Shape, SymShape, Tensor, bf16, f16};
 use smallvec::SmallVec;
 
 /// Elements shifted and scaled to mean 0 and variance 1 over the axes from `axis` on, then by the given scale and bias.
+///
+/// With `d = x - mean` and sums by the rule of [the module](super), `mean = sum(x) / n`,
+/// `inverse = 1 / sqrt(sum(d * d) / n + epsilon)` and `y = d * inverse * scale + bias`, left to right, each operation
+/// rounded to the type that it is computed in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerNormalization {
     /// The first of the axes that are normalised together; counts from the end when negative.
@@ -105,6 +109,7 @@ impl LayerNormalization {
         let moment_shape: Shape = shape.iter().enumerate().map(|(i, &dim)| if i < axis { dim } else { 1 }).collect();
         for i in 1..ctx.n_outputs() {
             expect_shape("a moment", &moment_shape, ctx.output(i)?.shape())?;
+            ctx.output(i)?.values_mut::<f32>()?;
         }
         let x = x.values::<T>()?;
         let scale = broadcast_view(&ctx.input(1)?, &shape)?;
@@ -115,7 +120,7 @@ impl LayerNormalization {
         };
         // With an empty X there may still be rows, whose moments are those of no elements.
         let n = shape[axis..].iter().fold(1usize, |n, &dim| n.saturating_mul(dim));
-        let n_rows = moment_shape.n_elems().unwrap_or(0);
+        let n_rows = if x.is_empty() && ctx.n_outputs() < 2 { 0 } else { moment_shape.n_elems().unwrap_or(0) };
         let row = |i: usize| x.get(i * n..(i + 1) * n).unwrap_or(&[]);
         let moments: Vec<_> = (0..n_rows).map(|i| self.moments(row(i))).collect();
         let y = ctx.output(0)?.values_mut::<T>()?;

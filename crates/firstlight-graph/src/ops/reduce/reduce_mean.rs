@@ -12,6 +12,9 @@ use firstlight_tensor::{DType, Dim, Element, SymShape, Tensor, bf16, f16};
 use smallvec::SmallVec;
 
 /// The mean along axes; the second input names them.
+///
+/// Elements are added by the rule of [the module](super), those of one result in logical order, and the sum is divided
+/// by their number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReduceMean {
     /// True when reduced axes stay, with size 1.

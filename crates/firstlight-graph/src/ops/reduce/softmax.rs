@@ -13,6 +13,9 @@ use firstlight_tensor::{DType, Tensor, bf16, f16};
 use smallvec::SmallVec;
 
 /// Exponentials along one axis, scaled to add up to 1.
+///
+/// `e = exp(x - max)` and `y = e / sum(e)`, the sum by the rule of [the module](super), each operation rounded to the
+/// type that it is computed in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Softmax {
     /// The axis along which the results add up to 1; counts from the end when negative.
