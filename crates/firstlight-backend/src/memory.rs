@@ -115,7 +115,7 @@ pub enum Loc {
 /// Read guards over adopted storages, held for a whole run.
 #[derive(Debug, Default)]
 pub struct Guards<'a> {
-    held: Vec<(*const RwLock<Storage>, RwLockReadGuard<'a, Storage>)>,
+    held: Vec<(usize, RwLockReadGuard<'a, Storage>)>,
 }
 
 impl<'a> Guards<'a> {
@@ -127,14 +127,15 @@ impl<'a> Guards<'a> {
         sorted.sort_by_key(|storage| Arc::as_ptr(storage) as usize);
         sorted.dedup_by(|a, b| Arc::ptr_eq(a, b));
         let take = |storage: &'a Arc<RwLock<Storage>>| match storage.read() {
-            Ok(guard) => Ok((Arc::as_ptr(storage), guard)),
+            Ok(guard) => Ok((Arc::as_ptr(storage) as usize, guard)),
             Err(_) => Err(OpError::new(OpErrorKind::Device, "a fed storage is unusable: a writer of it panicked")),
         };
         Ok(Guards { held: sorted.into_iter().map(take).collect::<Result<_, _>>()? })
     }
 
-    fn get(&self, storage: &Arc<RwLock<Storage>>) -> Option<&Storage> {
-        let at = Arc::as_ptr(storage);
+    /// The storage under its guard, where one is held.
+    pub fn get(&self, storage: &Arc<RwLock<Storage>>) -> Option<&Storage> {
+        let at = Arc::as_ptr(storage) as usize;
         self.held.iter().find(|(held, _)| *held == at).map(|(_, guard)| &**guard)
     }
 }

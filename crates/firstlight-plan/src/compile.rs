@@ -4,7 +4,7 @@ use crate::arena::Arena;
 use crate::consts::ConstPool;
 use crate::plan::Plan;
 use crate::program::Program;
-use firstlight_backend::{BackendId, KernelBindingTable, KernelCall, KernelQuery, Loc, OperandSpec};
+use firstlight_backend::{BackendId, Caps, KernelBindingTable, KernelCall, KernelQuery, Loc, OperandSpec};
 use firstlight_graph::{Op, OpError, OpErrorKind, OutInfo, Types, bind_types};
 use firstlight_tensor::{DType, Tensor};
 use smallvec::SmallVec;
@@ -55,6 +55,8 @@ pub struct CompiledNode {
     pub chunks: Vec<(u32, usize)>,
     /// The row that was chosen, or "reference".
     pub source: &'static str,
+    /// False for a kernel that must not be part of a captured run.
+    pub capture_safe: bool,
     /// Arithmetic operations, for deciding whether the step is dear.
     pub n_operations: u64,
     pub kind: StepKind,
@@ -95,9 +97,9 @@ pub fn compile_node(ctx: &PlanCtx<'_>, arena: &mut Arena, request: NodeRequest<'
     let query = KernelQuery { op: request.op, inputs: &request.inputs, outputs: &outputs, threads: ctx.threads };
     let rows = ctx.table.rows(request.op.kind(), &types, ctx.backend);
     let row = rows.iter().find(|row| (row.accepts)(&query));
-    let (kernel, unaligned, scratch_bytes, source) = match (row, ctx.table.reference(ctx.backend)) {
-        (Some(row), _) => (row.kernel, row.caps.unaligned, (row.scratch_bytes)(&query), row.source),
-        (None, Some(reference)) => (reference, true, 0, "reference"),
+    let (kernel, caps, scratch_bytes, source) = match (row, ctx.table.reference(ctx.backend)) {
+        (Some(row), _) => (row.kernel, row.caps, (row.scratch_bytes)(&query), row.source),
+        (None, Some(reference)) => (reference, Caps { unaligned: true, capture_safe: true }, 0, "reference"),
         (None, None) => {
             let missing = ctx.table.missing(request.op.kind(), &types, ctx.backend);
             return Err(OpError::unsupported(missing.message));
@@ -109,7 +111,7 @@ pub fn compile_node(ctx: &PlanCtx<'_>, arena: &mut Arena, request: NodeRequest<'
         inputs.push(match (place, spec) {
             (Some(InputPlace::At(loc)), Some(_)) => Some(loc),
             (Some(InputPlace::Const(tensor)), Some(spec)) => {
-                let align = if unaligned { 1 } else { (spec.dtype.bits() / 8).clamp(1, 8) };
+                let align = if caps.unaligned { 1 } else { (spec.dtype.bits() / 8).clamp(1, 8) };
                 Some(Loc::Const(ctx.consts.storage(tensor, align)?))
             }
             _ => None,
@@ -134,7 +136,17 @@ pub fn compile_node(ctx: &PlanCtx<'_>, arena: &mut Arena, request: NodeRequest<'
     };
     let call =
         KernelCall { op: request.op.clone(), kernel, inputs: request.inputs, outputs, data_sized, scratch_bytes };
-    Ok(Compiled { call, inputs, outputs: out_locs, regions, scratch, chunks, source, n_operations })
+    Ok(Compiled {
+        call,
+        inputs,
+        outputs: out_locs,
+        regions,
+        scratch,
+        chunks,
+        source,
+        capture_safe: caps.capture_safe,
+        n_operations,
+    })
 }
 
 /// What [`compile_node`] decides.
@@ -148,6 +160,7 @@ pub struct Compiled {
     pub scratch: Option<Loc>,
     pub chunks: Vec<(u32, usize)>,
     pub source: &'static str,
+    pub capture_safe: bool,
     pub n_operations: u64,
 }
 

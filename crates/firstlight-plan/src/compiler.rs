@@ -19,6 +19,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, RwLock};
 
+/// Storages that the caller feeds for constants of the root graph, by the dense index of the value.
+pub type Adopted = HashMap<u32, (OperandSpec, Arc<RwLock<Storage>>)>;
+
 /// How an input enters a plan.
 #[derive(Clone, Debug)]
 pub enum Fed {
@@ -58,7 +61,7 @@ struct Frame {
     prefix: Arc<str>,
     next: usize,
     live: HashMap<u32, Live>,
-    adopted: Arc<HashMap<u32, (OperandSpec, Arc<RwLock<Storage>>)>>,
+    adopted: Arc<Adopted>,
 }
 
 /// A value that is still to be read.
@@ -98,19 +101,13 @@ enum Pending {
 #[derive(Debug)]
 pub struct Compiler {
     state: Snapshot,
-    new_chunks: Vec<(u32, usize)>,
 }
 
 impl Compiler {
     /// The plan of a program for given inputs; nothing is compiled yet.
     ///
     /// **Errors**: another number of inputs than the program has.
-    pub fn plan(
-        program: &Arc<Program>,
-        fed: &[Fed],
-        adopted: HashMap<u32, (OperandSpec, Arc<RwLock<Storage>>)>,
-        keep_all: bool,
-    ) -> Result<Plan, PlanError> {
+    pub fn plan(program: &Arc<Program>, fed: &[Fed], adopted: Adopted, keep_all: bool) -> Result<Plan, PlanError> {
         let inputs = program.graph().inputs();
         if inputs.len() != fed.len() {
             let message = format!("{} inputs fed to a program of {}", fed.len(), inputs.len());
@@ -156,7 +153,7 @@ impl Compiler {
 
     /// A compiler that goes on where a snapshot was taken.
     pub fn new(state: Snapshot) -> Compiler {
-        Compiler { state, new_chunks: vec![] }
+        Compiler { state }
     }
 
     /// The state, to go on from later.
@@ -394,7 +391,8 @@ impl Compiler {
         let inputs = values.iter().map(|value| value.as_ref().map(|value| value.spec.clone())).collect();
         let request = NodeRequest { op: &node.op, inputs, places, outputs };
         let compiled = compile_node(ctx, &mut self.state.arena, request)?;
-        let Compiled { call, inputs, outputs: locs, regions, scratch, chunks, source, n_operations } = compiled;
+        let Compiled { call, inputs, outputs: locs, regions, scratch, chunks, source, capture_safe, n_operations } =
+            compiled;
         let (specs, data_sized) = (call.outputs.clone(), call.data_sized);
         let step = CompiledNode {
             name: self.node_name(program, next),
@@ -404,6 +402,7 @@ impl Compiler {
             scratch,
             chunks,
             source,
+            capture_safe,
             n_operations,
             kind: StepKind::Kernel,
         };
@@ -531,6 +530,7 @@ impl Compiler {
             scratch: None,
             chunks: vec![],
             source: "loop",
+            capture_safe: true,
             n_operations: 0,
             kind: StepKind::Loop(Box::new(step)),
         };

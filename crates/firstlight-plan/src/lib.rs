@@ -17,7 +17,7 @@ mod program;
 
 pub use arena::{Arena, Region};
 pub use compile::{Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, StepKind, compile_node};
-pub use compiler::{Compiler, Emit, Fed, Snapshot, push_spec};
+pub use compiler::{Adopted, Compiler, Emit, Fed, Snapshot, push_spec};
 pub use consts::ConstPool;
 pub use error::{NodeError, PlanError};
 pub use plan::{Plan, PlanCounters, PlanKey, PlanOutput, Segment, SegmentEnd, SegmentKey, Watch};

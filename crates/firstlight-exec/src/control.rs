@@ -1,0 +1,124 @@
+//! What a run obeys and tells: cancel, deadline, events.
+
+use crate::RunError;
+use firstlight_graph::{OpError, OpErrorKind};
+use firstlight_plan::CompiledNode;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// A flag that ends runs within one step; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that is not cancelled.
+    pub fn new() -> CancelToken {
+        CancelToken::default()
+    }
+
+    /// Ends the runs that hold this token; they fail with `Cancelled`.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// True once cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether a first run compiles on another thread than it executes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pipeline {
+    /// On another thread where the graph is large enough to gain from it and a worker is idle.
+    #[default]
+    Auto,
+    /// Each node is compiled, then run, on the calling thread.
+    Inline,
+    /// On another thread wherever a worker is idle.
+    On,
+}
+
+/// How a run goes.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    pub pipeline: Pipeline,
+    pub cancel: Option<&'a CancelToken>,
+    pub deadline: Option<Instant>,
+    pub events: Option<&'a dyn EventSink>,
+}
+
+impl std::fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("pipeline", &self.pipeline)
+            .field("cancel", &self.cancel)
+            .field("deadline", &self.deadline)
+            .field("events", &self.events.is_some())
+            .finish()
+    }
+}
+
+/// What happens during a run; carries no time, the sink reads its own clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// The compiler turns to a node.
+    Compiling { node: &'a str, op: &'a str },
+    /// A step was compiled; `source` names the kernel row.
+    Compiled { node: &'a str, op: &'a str, source: &'a str },
+    /// The compiler waits for a value.
+    Awaiting,
+    /// The executor turns to a step.
+    Running { node: &'a str, op: &'a str },
+    /// A step was run.
+    Ran { node: &'a str, op: &'a str },
+    /// All targets are computed for the first time in this plan.
+    FirstAnswer,
+}
+
+/// Receives events, from the compiling and the executing thread.
+pub trait EventSink: Sync {
+    /// Takes an event.
+    ///
+    /// **Errors**: a message ends the run, as a failure of the node that the event names.
+    fn event(&self, event: &Event<'_>) -> Result<(), String>;
+}
+
+/// Operations from which on a step is dear enough to read the clock before it (some microseconds of arithmetic).
+const DEAR_OPERATIONS: u64 = 100_000;
+
+impl RunOptions<'_> {
+    /// Tells the sink; a panic of the sink is a failure like any other.
+    pub(crate) fn tell(&self, event: &Event<'_>) -> Result<(), OpError> {
+        let Some(sink) = self.events else { return Ok(()) };
+        match catch_unwind(AssertUnwindSafe(|| sink.event(event))) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(message)) => Err(OpError::new(OpErrorKind::Device, message)),
+            Err(payload) => Err(OpError::new(OpErrorKind::Panic, panic_message(&*payload))),
+        }
+    }
+
+    /// Checks cancel, and the deadline where the step is dear or it is one of every 64.
+    pub(crate) fn check(&self, step: &CompiledNode, index: usize) -> Result<(), RunError> {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+            return Err(RunError::Cancelled { node: step.name.to_string() });
+        }
+        if let Some(deadline) = self.deadline
+            && (step.n_operations >= DEAR_OPERATIONS || index.is_multiple_of(64))
+            && Instant::now() >= deadline
+        {
+            return Err(RunError::DeadlineExceeded { node: step.name.to_string() });
+        }
+        Ok(())
+    }
+}
+
+/// What a caught panic said.
+pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("no message"))
+}
