@@ -1,5 +1,10 @@
 //! The bounded channel between the compiler and the executor.
 
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::AtomicBool;

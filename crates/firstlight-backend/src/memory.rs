@@ -730,6 +730,19 @@ pub fn for_chunks_mut<T: Send>(
     chunk_elems: usize,
     body: &(dyn Fn(usize, &mut [T]) + Sync),
 ) -> Result<(), OpError> {
+    for_chunks_mut_cost(pool, data, chunk_elems, u64::MAX, body)
+}
+
+/// [`for_chunks_mut`] for a caller that knows about how long all chunks take on one thread: too little work wakes nobody.
+///
+/// **Errors**: what a panicking body said.
+pub fn for_chunks_mut_cost<T: Send>(
+    pool: &Pool,
+    data: &mut [T],
+    chunk_elems: usize,
+    cost_ns: u64,
+    body: &(dyn Fn(usize, &mut [T]) + Sync),
+) -> Result<(), OpError> {
     struct Start<T>(*mut T);
     // SAFETY: only used below to hand out disjoint chunks, one a tile, of a slice that is borrowed mutably throughout.
     unsafe impl<T: Send> Sync for Start<T> {}
@@ -738,11 +751,16 @@ pub fn for_chunks_mut<T: Send>(
     let tile = move |i: usize| {
         let from = i * step;
         let n = step.min(len - from);
-        // SAFETY: `parallel_for` calls each i below n_tiles once, so the chunks are disjoint and inside `data`.
+        // SAFETY: the pool calls each i below n_tiles once, so the chunks are disjoint and inside `data`.
         let chunk = unsafe { std::slice::from_raw_parts_mut(start.0.add(from), n) };
         body(i, chunk);
     };
-    pool.parallel_for(len.div_ceil(step), &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
+    let n_tiles = len.div_ceil(step);
+    let ran = match cost_ns {
+        u64::MAX => pool.parallel_for(n_tiles, &tile),
+        cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
+    };
+    ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
 }
 
 /// Calls `body(tile, lane)` for each tile, spread over the pool, where `lane` is a part of `scratch` of `lane_elems`
@@ -756,6 +774,21 @@ pub fn for_tiles_with_scratch<T: Send>(
     n_tiles: usize,
     scratch: &mut [T],
     lane_elems: usize,
+    body: &(dyn Fn(usize, &mut [T]) + Sync),
+) -> Result<(), OpError> {
+    for_tiles_with_scratch_cost(pool, n_tiles, scratch, lane_elems, u64::MAX, body)
+}
+
+/// [`for_tiles_with_scratch`] for a caller that knows about how long all tiles take on one thread: too little work wakes
+/// nobody.
+///
+/// **Errors**: too little scratch; what a panicking body said.
+pub fn for_tiles_with_scratch_cost<T: Send>(
+    pool: &Pool,
+    n_tiles: usize,
+    scratch: &mut [T],
+    lane_elems: usize,
+    cost_ns: u64,
     body: &(dyn Fn(usize, &mut [T]) + Sync),
 ) -> Result<(), OpError> {
     struct Lanes<T> {
@@ -802,7 +835,11 @@ pub fn for_tiles_with_scratch<T: Send>(
         let lane = unsafe { std::slice::from_raw_parts_mut(lanes.start.add(at), lane_elems) };
         body(i, lane);
     };
-    pool.parallel_for(n_tiles, &tile).map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
+    let ran = match cost_ns {
+        u64::MAX => pool.parallel_for(n_tiles, &tile),
+        cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
+    };
+    ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
 }
 
 #[cfg(test)]

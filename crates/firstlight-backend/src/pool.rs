@@ -12,6 +12,7 @@ mod shared;
 #[allow(unsafe_code)]
 mod slots;
 #[cfg(test)]
+#[allow(unsafe_code)]
 mod tests;
 mod wait;
 

@@ -68,7 +68,7 @@ fn main() {
                 Lhs::with_offsets((&w).into(), oc, input.k(), &offsets)
             };
             let rhs =
-                if direct { Rhs::row_major((&x).into(), c, out * out, out * out).unwrap() } else { Rhs::Conv(&input) };
+                if direct { Rhs::row_major((&x).into(), c, out * out, out * out).unwrap() } else { Rhs::Conv(input) };
             let product = Product { lhs: lhs.unwrap(), rhs, epilogue: Epilogue { relu: true, ..Epilogue::default() } };
             println!("  conv {c}->{oc} {kernel}x{kernel}/{stride}, {size}: {}", measure(isa, product));
         }

@@ -9,6 +9,8 @@
 //! | add, sub, mul, div, max, min of slices or a slice and a scalar | [`Isa::binary`], [`Isa::binary_scalar`], [`Isa::scalar_binary`] and `_in_place`, with [`Binary`] |
 //! | sum, max, min of a row, or over an outer axis | [`Isa::reduce`], [`Isa::reduce_rows`] with [`Reduce`] |
 //! | softmax, layer normalisation of a row | [`Isa::softmax_row`], [`Isa::layer_norm_row`] |
+//! | matrix products and convolutions, a tile at a time, with bias, residual and relu | [`Isa::product_tile`] with [`Product`], [`Out`] |
+//! | depthwise convolution and max pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
 //!
 //! Inputs are [`Src`]: `&[f32]` converts into it, and so do the unaligned bytes of a mapped weight.
 //!
@@ -28,8 +30,12 @@ mod simd;
 mod slices;
 mod src;
 mod table;
+mod window;
 
 pub use isa::{Isa, IsaKind};
-pub use product::{Addend, ConvInput, Epilogue, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs};
+pub use product::{
+    Addend, ConvInput, Epilogue, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, SMALL_M,
+};
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;
+pub use window::Window;

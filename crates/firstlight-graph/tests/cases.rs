@@ -7,10 +7,10 @@ fn same(got: &Tensor, want: &Tensor, exactness: Exactness) -> bool {
     if (got.dtype(), got.shape()) != (want.dtype(), want.shape()) {
         return false;
     }
-    let close = |a: f64, b: f64, eps: f64| {
-        a == b
-            || (a.is_nan() && b.is_nan())
-            || (exactness != Exactness::Exact && (a - b).abs() <= eps * (1.0 + b.abs()))
+    let close = |a: f64, b: f64, eps: f64| match exactness {
+        _ if a.is_nan() || b.is_nan() => a.is_nan() && b.is_nan(),
+        Exactness::Exact => a.to_bits() == b.to_bits(),
+        _ => a == b || (a - b).abs() <= eps * (1.0 + b.abs()),
     };
     match got.dtype() {
         DType::F32 => {

@@ -1,11 +1,13 @@
 //! The attributes of a node or a call, with references to a function's attributes resolved.
 
-use crate::proto::{AttributeValue, NodeProto};
+use crate::proto::{AttributeValue, FunctionProto, NodeProto};
 
 /// Attributes by name.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes<'m> {
     list: Vec<(&'m str, &'m AttributeValue<'m>)>,
+    /// Of a function that is being inlined: the attributes that it declares, given or not.
+    declared: Vec<&'m str>,
 }
 
 impl<'m> Attributes<'m> {
@@ -18,6 +20,11 @@ impl<'m> Attributes<'m> {
         for attribute in &node.attributes {
             let (name, mut value) = (attribute.name, &attribute.value);
             if let AttributeValue::Reference { name: theirs, kind } = value {
+                if !outer.declared.contains(theirs) {
+                    return Err(format!(
+                        "attribute `{name}` refers to `{theirs}`, which no function around it declares"
+                    ));
+                }
                 let Some(given) = outer.get(theirs) else { continue };
                 if *kind != 0 && *kind != given.kind_number() {
                     let given = given.kind();
@@ -36,11 +43,21 @@ impl<'m> Attributes<'m> {
         Ok(out)
     }
 
-    /// Adds one that is not there yet.
-    pub(crate) fn add_default(&mut self, name: &'m str, value: &'m AttributeValue<'m>) {
-        if self.get(name).is_none() {
-            self.list.push((name, value));
+    /// What a call gives as the attributes of its function, defaults included.
+    ///
+    /// **Errors**: an attribute that the function does not declare.
+    pub(crate) fn bound_to(mut self, function: &'m FunctionProto<'m>) -> Result<Self, String> {
+        self.declared = function.attributes.clone();
+        self.declared.extend(function.attribute_protos.iter().map(|a| a.name));
+        if let Some((unknown, _)) = self.list.iter().find(|(name, _)| !self.declared.contains(name)) {
+            return Err(format!("it has no attribute `{unknown}`"));
         }
+        for default in &function.attribute_protos {
+            if self.get(default.name).is_none() {
+                self.list.push((default.name, &default.value));
+            }
+        }
+        Ok(self)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&'m AttributeValue<'m>> {

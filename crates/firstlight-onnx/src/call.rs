@@ -84,7 +84,7 @@ impl<'m> Builder<'m> {
         node: &'m NodeProto<'m>,
         name: &str,
         inputs: &[Option<ValueId>],
-        mut attributes: Attributes<'m>,
+        attributes: Attributes<'m>,
     ) -> Result<Values, LoadError> {
         let callee = label(function);
         let fail = |problem: String| LoadError::Node { node: name.into(), op: callee.clone(), problem };
@@ -99,16 +99,7 @@ impl<'m> Builder<'m> {
         if node.outputs.len() > function.outputs.len() {
             return Err(fail(format!("it has {} outputs, got {}", function.outputs.len(), node.outputs.len())));
         }
-        let declared = |name: &str| {
-            function.attributes.contains(&name) || function.attribute_protos.iter().any(|a| a.name == name)
-        };
-        if let Some((unknown, _)) = attributes.iter().find(|(name, _)| !declared(name)) {
-            return Err(fail(format!("it has no attribute `{unknown}`")));
-        }
-        for default in &function.attribute_protos {
-            attributes.add_default(default.name, &default.value);
-        }
-
+        let attributes = attributes.bound_to(function).map_err(&fail)?;
         let opsets = Rc::new(self.frame().opsets.of_function(function));
         let level = self.levels.len() - 1;
         let mut frame = Frame::new(level, opsets, Rc::new(attributes), false, format!("{name}/"));

@@ -119,13 +119,6 @@ impl<'b, 'm> NodeCtx<'b, 'm> {
         }
     }
 
-    /// INTS that cannot be negative.
-    pub(crate) fn sizes(&mut self, name: &str) -> Result<Option<Vec<usize>>, LoadError> {
-        let Some(ints) = self.ints(name)? else { return Ok(None) };
-        let sizes = ints.iter().map(|&v| usize::try_from(v).ok()).collect::<Option<Vec<_>>>();
-        sizes.map(Some).ok_or_else(|| self.error(format!("attribute `{name}` cannot be negative, it is {ints:?}")))
-    }
-
     pub(crate) fn floats(&mut self, name: &str) -> Result<Option<&'m [f32]>, LoadError> {
         match self.attribute(name) {
             None => Ok(None),

@@ -36,9 +36,10 @@ impl Shape {
 
     /// Row-major strides in elements.
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
-        let mut strides = SmallVec::from_elem(1, self.rank());
+        let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.rank());
         for i in (1..self.rank()).rev() {
-            strides[i - 1] = strides[i] * self.0[i].max(1);
+            // Sizes that overflow are those of an empty tensor, or of none.
+            strides[i - 1] = strides[i].saturating_mul(self.0[i].max(1));
         }
         strides
     }

@@ -73,18 +73,23 @@ impl<'a> TensorView<'a> {
             expected_bytes: self.n_elems().saturating_mul(self.dtype.bits() / 8),
             got_bytes: self.bytes.len(),
         };
+        let n_elems = self.shape().n_elems().ok_or_else(wrong_size)?;
         if self.dtype.bits() != width * 8 {
             return Err(wrong_size());
         }
         if self.layout.is_dense() {
-            let from = self.layout.offset() * width;
-            let bytes = self.bytes.get(from..from + self.n_elems() * width).ok_or_else(wrong_size)?;
+            let from = self.layout.offset().checked_mul(width);
+            let range = from.and_then(|from| Some(from..from.checked_add(n_elems.checked_mul(width)?)?));
+            let bytes = range.and_then(|range| self.bytes.get(range)).ok_or_else(wrong_size)?;
             return Ok(match bytemuck::try_cast_slice(bytes) {
                 Ok(values) => Cow::Borrowed(values),
                 Err(_) => Cow::Owned(bytemuck::allocation::pod_collect_to_vec(bytes)),
             });
         }
-        let word = |at: usize| self.bytes.get(at * width..(at + 1) * width).map(bytemuck::pod_read_unaligned);
+        let word = |at: usize| {
+            let from = at.checked_mul(width)?;
+            self.bytes.get(from..from.checked_add(width)?).map(bytemuck::pod_read_unaligned)
+        };
         let values: Option<Vec<T>> = self.layout.positions().map(word).collect();
         values.map(Cow::Owned).ok_or_else(wrong_size)
     }
@@ -155,7 +160,7 @@ impl<'a> TensorViewMut<'a> {
             expected_bytes,
             got_bytes: self.bytes.len(),
         };
-        if self.dtype.bits() != size_of::<T>() * 8 {
+        if self.dtype.bits() != size_of::<T>() * 8 || self.shape.n_elems().is_none() {
             return Err(wrong_size);
         }
         let bytes = self.bytes.get_mut(..expected_bytes).ok_or(wrong_size.clone())?;

@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
@@ -202,14 +202,13 @@ impl Shared {
             if control & STOP != 0 {
                 return;
             }
-            if control & JOB_BITS != 0 && self.run_waiting_job(control) {
-                clock.restart();
-            } else if control & TILE_BITS != 0 && self.help_with_tiles(index, &|| self.job_waits()) {
-                clock.restart();
-            } else if self.guards.load(Relaxed) > 0 && clock.spin_in_run(&|| self.something_open()) {
-                // Look again.
-            } else {
+            let worked = (control & JOB_BITS != 0 && self.run_waiting_job(control))
+                || (control & TILE_BITS != 0 && self.help_with_tiles(index, &|| self.job_waits()));
+            let spun = !worked && self.guards.load(Relaxed) > 0 && clock.spin_in_run(&|| self.something_open());
+            if !worked && !spun {
                 self.park_idle(worker);
+            }
+            if !spun {
                 clock.restart();
             }
         }
@@ -228,7 +227,8 @@ impl Shared {
     }
 
     fn park_idle(&self, worker: &Worker) {
-        worker.flag.store(PARKED_IDLE, Relaxed);
+        // Release: whoever swaps the flag back has then seen `thread`, also one who did not come by the control word.
+        worker.flag.store(PARKED_IDLE, Release);
         let control = self.control.0.fetch_add(PARKED_ONE, AcqRel);
         if control & (TILE_BITS | JOB_BITS | STOP) == 0 {
             while worker.flag.load(Acquire) == PARKED_IDLE {
@@ -242,7 +242,8 @@ impl Shared {
     /// For a worker that waits inside its job: raises the count, and says whether tiles are open already.
     pub(super) fn begin_helping_park(&self, index: usize) -> bool {
         if let Some(worker) = self.workers.get(index) {
-            worker.flag.store(PARKED_HELPING, Relaxed);
+            // Release: as in `park_idle`.
+            worker.flag.store(PARKED_HELPING, Release);
         }
         self.control.0.fetch_add(PARKED_ONE, AcqRel) & TILE_BITS != 0
     }
@@ -261,7 +262,8 @@ impl Shared {
 
     /// Wakes up to `n` parked workers; those that wait inside a job only if `helping_too`.
     ///
-    /// Callers have read a parked count by a read-modify-write of the control word, or need no promise.
+    /// A caller that has read the parked count by a read-modify-write of the control word misses none of those it counts: their
+    /// flags were set before. Swapping the flag obliges to unpark, and only who swaps it does: the worker sleeps until then.
     pub(super) fn wake(&self, n: usize, helping_too: bool) {
         let mut left = n;
         for worker in &self.workers {
@@ -277,6 +279,12 @@ impl Shared {
                 left -= 1;
             }
         }
+    }
+
+    /// Workers that sleep and that nobody has woken yet.
+    #[cfg(test)]
+    pub(super) fn n_asleep(&self) -> usize {
+        self.workers.iter().filter(|worker| worker.flag.load(Acquire) != AWAKE).count()
     }
 
     /// The calling thread's index, if it is a worker of this pool.

@@ -159,7 +159,7 @@ unsafe fn column<S: Simd, const NV: usize, const TABLE: bool>(
         if n_rows - i >= 4 {
             step!(4);
         }
-    } else {
+    } else if !S::NARROW {
         while n_rows - i >= 6 {
             step!(6);
         }
@@ -167,12 +167,11 @@ unsafe fn column<S: Simd, const NV: usize, const TABLE: bool>(
             step!(3);
         }
     }
-    if n_rows - i >= 2 {
+    if !S::NARROW && n_rows - i >= 2 {
         step!(2);
     }
-    if n_rows - i >= 1 {
-        // SAFETY: one row is left; the rest as this function's.
-        unsafe { tile::<S, 1, NV, TABLE>(s, &slab, b_stride, out, row + i, col, width) };
+    while n_rows > i {
+        step!(1);
     }
 }
 

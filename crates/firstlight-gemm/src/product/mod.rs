@@ -28,8 +28,8 @@ pub(crate) const KC: usize = 256;
 pub(crate) const PANELS: usize = 4;
 /// Rows that share a slab of panels before the next rows.
 const ROW_BLOCK: usize = 48;
-/// Rows up to which `rhs` is read in place.
-pub(crate) const SMALL_M: usize = 8;
+/// Rows up to which a matrix on the right is read in place, without scratch.
+pub const SMALL_M: usize = 8;
 
 /// f32 of scratch that [`Isa::product_tile`] wants for a tile of any size: panels, the overhang of their last store, alignment.
 pub const PRODUCT_SCRATCH_ELEMS: usize = KC * NR * PANELS + 2 * LANES;
@@ -102,7 +102,7 @@ pub enum Rhs<'a> {
     /// Element (k, n) in row n, column k; made by [`Rhs::transposed`].
     Transposed(Matrix<'a>),
     /// The windows of a convolution: k runs over `(channel block of 16, kh, kw, channel)`, n over output pixels.
-    Conv(&'a ConvInput<'a>),
+    Conv(ConvInput<'a>),
 }
 
 /// Rows of contiguous values, any distance apart.
@@ -172,7 +172,7 @@ pub struct Epilogue<'a> {
     pub bias: Option<Addend<'a>>,
     /// Added second: a fused Add. It must not overlap the output.
     pub residual: Option<Addend<'a>>,
-    /// Whether negative results become +0 at the end.
+    /// Whether results that are not greater than 0 become +0 at the end.
     pub relu: bool,
 }
 
@@ -215,6 +215,12 @@ impl<'a> Out<'a> {
         within.then_some(Out { ptr: out.as_mut_ptr(), rows, cols, row_stride, lifetime: PhantomData })
     }
 
+    /// `n` of the rows, from `start` on; `None` if there are not that many.
+    pub fn rows(self, start: usize, n: usize) -> Option<Self> {
+        let within = start.checked_add(n).is_some_and(|end| end <= self.rows);
+        within.then_some(Out { ptr: self.ptr.wrapping_add(start * self.row_stride), rows: n, ..self })
+    }
+
     /// The same from a pointer.
     ///
     /// # Safety
@@ -243,7 +249,8 @@ impl Isa {
     /// Writes the tile `rows x cols` of `out`; gives `false`, and writes nothing, if the operands, the output or the scratch do not fit
     /// the tile or each other.
     ///
-    /// `scratch` holds at least [`PRODUCT_SCRATCH_ELEMS`]; its contents do not matter.
+    /// `scratch` holds at least [`PRODUCT_SCRATCH_ELEMS`], whatever their values; none are needed for up to [`SMALL_M`] rows of a product
+    /// by a matrix.
     ///
     /// # Safety
     /// During the call nobody else accesses the values of `out` in `rows x cols`, and no operand overlaps them.
@@ -262,7 +269,7 @@ impl Isa {
             && rows.end <= lhs.rows.min(out.rows)
             && cols.end <= rhs.n().min(out.cols)
             && addends_fit
-            && scratch.len() >= PRODUCT_SCRATCH_ELEMS;
+            && (scratch.len() >= PRODUCT_SCRATCH_ELEMS || (rows.len() <= SMALL_M && !matches!(rhs, Rhs::Conv(_))));
         if ok && rows.start < rows.end && cols.start < cols.end {
             // SAFETY: `self` exists only where the CPU has the features; the ranges lie in all operands and the output, which the
             // caller has to itself; the scratch is long enough.
@@ -274,7 +281,7 @@ impl Isa {
 
 /// # Safety
 /// As [`Isa::product_tile`], with its conditions checked and no empty range; `scratch` is writable for
-/// [`PRODUCT_SCRATCH_ELEMS`] f32.
+/// [`PRODUCT_SCRATCH_ELEMS`] f32 unless none are needed.
 #[inline(always)]
 pub(crate) unsafe fn product_tile<S: Simd>(
     s: S,

@@ -35,6 +35,13 @@ pub(crate) unsafe fn row_major<S: Simd>(
             }
         };
     }
+    if S::NARROW {
+        for row in rows {
+            // SAFETY: as this function's.
+            unsafe { sweeps::<S, 1, 1>(s, lhs, b, out, row, cols.clone()) };
+        }
+        return;
+    }
     match rows.len() {
         0 => {}
         1 => sweep!(1, 8, 4),
@@ -160,6 +167,7 @@ pub(crate) unsafe fn transposed<S: Simd>(
         // SAFETY: as this function's.
         let done = unsafe {
             match rows.end - row {
+                _ if S::NARROW => columns::<S, 1>(s, lhs, b, out, row, cols.clone()),
                 1 => columns::<S, 1>(s, lhs, b, out, row, cols.clone()),
                 2 => columns::<S, 2>(s, lhs, b, out, row, cols.clone()),
                 3 => columns::<S, 3>(s, lhs, b, out, row, cols.clone()),

@@ -141,7 +141,7 @@ fn epilogues_round_step_by_step() {
                             if residual.is_some() {
                                 x += full[m * n + n_];
                             }
-                            if relu && 0.0 > x { 0.0 } else { x }
+                            if relu && x <= 0.0 { 0.0 } else { x }
                         },
                     );
                     let product = Product {
@@ -208,7 +208,7 @@ fn convolution_windows_keep_the_written_order() {
         for isa in isas() {
             let product = Product {
                 lhs: Lhs::with_offsets(Src::from_bytes(&filter_bytes[1..]), m, k, &offsets).unwrap(),
-                rhs: Rhs::Conv(&input),
+                rhs: Rhs::Conv(input),
                 epilogue: Epilogue::default(),
             };
             check(isa, &product, &want, &format!("{channels}x{h}x{w}, {geometry:?}"));
@@ -250,7 +250,14 @@ fn operands_that_do_not_fit_are_refused() {
     assert!(tile(&product, 0..6, 0..6, &mut scratch));
     assert!(!tile(&product, 0..7, 0..6, &mut scratch), "too many rows");
     assert!(!tile(&product, 0..6, 0..7, &mut scratch), "too many columns");
-    assert!(!tile(&product, 0..6, 0..6, &mut scratch[1..]), "scratch too short");
+    assert!(tile(&product, 0..6, 0..6, &mut []), "few rows need no scratch");
+    let conv = Product {
+        lhs: Lhs::strided(src, 6, 1, 1, 1).unwrap(),
+        rhs: Rhs::Conv(ConvInput::new(src, 1, [1, 6], Geometry { out: [1, 6], ..geometry }).unwrap()),
+        ..product
+    };
+    assert!(tile(&conv, 0..6, 0..6, &mut scratch));
+    assert!(!tile(&conv, 0..6, 0..6, &mut scratch[1..]), "scratch too short");
     let rhs = Rhs::row_major(src, 9, 6, 6).unwrap();
     assert!(!tile(&Product { rhs, ..product }, 0..6, 0..6, &mut scratch), "k differs");
     let bias = Some(Addend { src: src.slice(0, 35), row_stride: 6, col_stride: 1, scale: 1.0 });

@@ -26,8 +26,12 @@ pub(crate) trait Simd: Copy {
     /// Sixteen lanes.
     type V: Copy;
 
-    /// Whether there are registers for 24 accumulators and their operands (else for about 6).
-    const WIDE: bool;
+    /// How many accumulators, beside their operands, the registers hold; 1 keeps code small where they hold none.
+    const ACCUMULATORS: usize;
+    /// Whether tiles of 24 accumulators are used.
+    const WIDE: bool = Self::ACCUMULATORS >= 24;
+    /// Whether tiles of 1 accumulator are all there is.
+    const NARROW: bool = Self::ACCUMULATORS < 6;
 
     /// The kernels of this instruction set, for those that call others through a pointer so as to stay small.
     fn table(self) -> &'static crate::table::Table;

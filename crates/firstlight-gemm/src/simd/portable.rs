@@ -14,7 +14,7 @@ fn map2(a: V, b: V, f: impl Fn(f32, f32) -> f32) -> V {
 
 impl Simd for Portable {
     type V = V;
-    const WIDE: bool = false;
+    const ACCUMULATORS: usize = 1;
 
     #[inline(always)]
     fn table(self) -> &'static crate::table::Table {

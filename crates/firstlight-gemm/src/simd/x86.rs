@@ -47,7 +47,7 @@ fn mask(lo: usize, hi: usize) -> __mmask16 {
 
 impl Simd for Avx512 {
     type V = __m512;
-    const WIDE: bool = true;
+    const ACCUMULATORS: usize = 24;
 
     #[inline(always)]
     fn table(self) -> &'static crate::table::Table {
@@ -212,7 +212,7 @@ fn ymm_mask(_: Avx2, base: i32, lo: usize, hi: usize) -> __m256i {
 
 impl Simd for Avx2 {
     type V = Pair;
-    const WIDE: bool = false;
+    const ACCUMULATORS: usize = 6;
 
     #[inline(always)]
     fn table(self) -> &'static crate::table::Table {

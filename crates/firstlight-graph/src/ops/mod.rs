@@ -1,8 +1,14 @@
 //! The op table: one row an op, kept sorted.
 
+mod cases;
+mod checks;
 pub mod control;
 pub mod elementwise;
+mod float;
 pub mod layout;
+pub mod nn;
+pub mod reduce;
+pub mod shape;
 pub mod types;
 
 use crate::op::{OpDef, OpInfo};
@@ -51,22 +57,50 @@ macro_rules! op_table {
 
 op_table! {
     Add: elementwise::add,
+    And: elementwise::and,
+    Cast: elementwise::cast,
     Concat: layout::concat,
     Const: control::constant,
+    ConstantOfShape: shape::constant_of_shape,
+    Conv: nn::conv,
+    Div: elementwise::div,
+    Equal: elementwise::equal,
+    Erf: elementwise::erf,
     Expand: layout::expand,
     Flatten: layout::flatten,
     Gather: layout::gather,
     GatherElements: layout::gather_elements,
+    Gemm: nn::gemm,
+    GlobalAveragePool: nn::global_average_pool,
+    GreaterOrEqual: elementwise::greater_or_equal,
+    Identity: elementwise::identity,
     If: control::if_op,
     Input: control::input,
+    LSTM: nn::lstm,
+    LayerNormalization: reduce::layer_normalization,
     Loop: control::loop_op,
+    MatMul: nn::matmul,
+    MaxPool: nn::max_pool,
+    Mul: elementwise::mul,
+    NonZero: shape::non_zero,
+    Not: elementwise::not,
     Pad: layout::pad,
+    Pow: elementwise::pow,
+    Range: shape::range,
+    ReduceMean: reduce::reduce_mean,
     Relu: elementwise::relu,
     Reshape: layout::reshape,
+    Shape: shape::shape_op,
+    Sigmoid: elementwise::sigmoid,
+    Size: shape::size,
     Slice: layout::slice,
+    Softmax: reduce::softmax,
+    Sqrt: elementwise::sqrt,
     Squeeze: layout::squeeze,
+    Sub: elementwise::sub,
     Transpose: layout::transpose,
     Unsqueeze: layout::unsqueeze,
+    Where: elementwise::where_op,
 }
 
 impl Op {

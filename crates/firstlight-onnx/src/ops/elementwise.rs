@@ -3,6 +3,7 @@
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
 use firstlight_graph::{Op, ValueId, ops};
+use firstlight_tensor::pb::dtype_of;
 
 /// A unary op without attributes, but for a hint that the first opsets had.
 fn unary(ctx: &mut NodeCtx<'_, '_>, op: impl Into<Op>) -> Result<Values, LoadError> {
@@ -58,4 +59,103 @@ pub(super) fn add(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
 
 pub(super) fn relu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     unary(ctx, ops::Relu)
+}
+
+pub(super) fn and(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::And)
+}
+
+/// The type was a name up to opset 5. Saturation and rounding mode concern 8-bit floats only.
+pub(super) fn cast(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let number = if ctx.opset < 6 {
+        let name = ctx.text("to")?;
+        let name = ctx.required("to", name)?;
+        let named = TYPE_NAMES.iter().position(|n| n.eq_ignore_ascii_case(name));
+        named.map(|i| i as i64).ok_or_else(|| ctx.error(format!("attribute `to` names no element type: {name:?}")))?
+    } else {
+        let number = ctx.int("to")?;
+        ctx.required("to", number)?
+    };
+    if ctx.opset >= 19 {
+        ctx.flag("saturate", true)?;
+    }
+    if ctx.opset >= 24 {
+        ctx.text("round_mode")?;
+    }
+    let dtype = i32::try_from(number).ok().and_then(dtype_of);
+    let to = dtype.ok_or_else(|| ctx.error(format!("attribute `to` is {number}, which is no element type")))?;
+    let op = Op::from(ops::Cast { to });
+    if !op.info().types.iter().any(|var| var.allowed.contains(&to)) {
+        return Err(ctx.error(format!("casts to {to} are not supported")));
+    }
+    let inputs = std::mem::take(&mut ctx.inputs);
+    ctx.emit_typed(op, &inputs, &[Some(to)])
+}
+
+/// Names of the `TensorProto.DataType` numbers that models of opset 1 to 5 may use.
+const TYPE_NAMES: [&str; 16] = [
+    "UNDEFINED",
+    "FLOAT",
+    "UINT8",
+    "INT8",
+    "UINT16",
+    "INT16",
+    "INT32",
+    "INT64",
+    "STRING",
+    "BOOL",
+    "FLOAT16",
+    "DOUBLE",
+    "UINT32",
+    "UINT64",
+    "COMPLEX64",
+    "COMPLEX128",
+];
+
+pub(super) fn div(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Div)
+}
+
+pub(super) fn equal(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Equal)
+}
+
+pub(super) fn erf(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Erf)
+}
+
+pub(super) fn greater_or_equal(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::GreaterOrEqual)
+}
+
+pub(super) fn identity(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Identity)
+}
+
+pub(super) fn mul(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Mul)
+}
+
+pub(super) fn not(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Not)
+}
+
+pub(super) fn pow(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Pow)
+}
+
+pub(super) fn sigmoid(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Sigmoid)
+}
+
+pub(super) fn sqrt(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Sqrt)
+}
+
+pub(super) fn sub(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Sub)
+}
+
+pub(super) fn where_(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::Where)
 }

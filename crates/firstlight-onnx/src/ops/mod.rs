@@ -6,6 +6,9 @@
 mod control;
 mod elementwise;
 mod layout;
+mod nn;
+mod reduce;
+mod shape;
 
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
@@ -31,11 +34,49 @@ const fn onnx(
 /// Sorted by domain and name.
 const OPS: &[OpImport] = &[
     onnx("Add", 1, elementwise::add),
+    onnx("And", 1, elementwise::and),
+    onnx("Cast", 1, elementwise::cast),
+    onnx("Concat", 1, layout::concat),
     onnx("Constant", 1, control::constant),
+    onnx("ConstantOfShape", 9, shape::constant_of_shape),
+    onnx("Conv", 1, nn::conv),
+    onnx("Div", 1, elementwise::div),
+    onnx("Equal", 1, elementwise::equal),
+    onnx("Erf", 9, elementwise::erf),
+    onnx("Expand", 8, layout::expand),
+    onnx("Flatten", 1, layout::flatten),
+    onnx("Gather", 1, layout::gather),
+    onnx("GatherElements", 11, layout::gather_elements),
+    onnx("Gemm", 1, nn::gemm),
+    onnx("GlobalAveragePool", 1, nn::global_average_pool),
+    onnx("GreaterOrEqual", 12, elementwise::greater_or_equal),
+    onnx("Identity", 1, elementwise::identity),
     onnx("If", 1, control::if_),
+    onnx("LSTM", 1, nn::lstm),
+    onnx("LayerNormalization", 17, reduce::layer_normalization),
     onnx("Loop", 1, control::loop_),
+    onnx("MatMul", 1, nn::matmul),
+    onnx("MaxPool", 1, nn::max_pool),
+    onnx("Mul", 1, elementwise::mul),
+    onnx("NonZero", 9, shape::non_zero),
+    onnx("Not", 1, elementwise::not),
+    onnx("Pad", 1, layout::pad),
+    onnx("Pow", 1, elementwise::pow),
+    onnx("Range", 11, shape::range),
+    onnx("ReduceMean", 1, reduce::reduce_mean),
     onnx("Relu", 1, elementwise::relu),
     onnx("Reshape", 1, layout::reshape),
+    onnx("Shape", 1, shape::shape),
+    onnx("Sigmoid", 1, elementwise::sigmoid),
+    onnx("Size", 1, shape::size),
+    onnx("Slice", 1, layout::slice),
+    onnx("Softmax", 1, reduce::softmax),
+    onnx("Sqrt", 1, elementwise::sqrt),
+    onnx("Squeeze", 1, layout::squeeze),
+    onnx("Sub", 1, elementwise::sub),
+    onnx("Transpose", 1, layout::transpose),
+    onnx("Unsqueeze", 1, layout::unsqueeze),
+    onnx("Where", 9, elementwise::where_),
 ];
 
 /// Looks up an op.

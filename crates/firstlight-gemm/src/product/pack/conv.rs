@@ -15,10 +15,10 @@ pub(crate) const CHANNEL_BLOCK: usize = 16;
 /// The output size is the caller's; what windows reach beyond the image counts as +0.
 #[derive(Clone, Copy, Debug)]
 pub struct ConvInput<'a> {
-    src: Src<'a>,
-    channels: usize,
-    size: [usize; 2],
-    geometry: Geometry,
+    pub(crate) src: Src<'a>,
+    pub(crate) channels: usize,
+    pub(crate) size: [usize; 2],
+    pub(crate) geometry: Geometry,
 }
 
 /// How a kernel moves: `[height, width]` each.
@@ -94,6 +94,43 @@ impl<'a> ConvInput<'a> {
     }
 }
 
+impl ConvInput<'_> {
+    /// Lanes of `0..n` whose place `start + lane * stride` lies in a row.
+    #[inline(always)]
+    pub(crate) fn lanes_inside(&self, start: isize, n: usize) -> (usize, usize) {
+        let step = self.geometry.stride[1];
+        let ceil = |x: isize| match x {
+            ..=0 => 0,
+            x if step == 1 => x as usize,
+            x => (x as usize).div_ceil(step),
+        };
+        let hi = ceil(self.size[1] as isize - start).min(n);
+        (ceil(-start).min(hi), hi)
+    }
+
+    /// Lanes `lo..hi` from `from + lane * stride`, the others +0.
+    ///
+    /// # Safety
+    /// The places of lanes `lo..hi`, and what lies between them, are readable; `hi <= 16`.
+    #[inline(always)]
+    pub(crate) unsafe fn load<S: Simd>(&self, s: S, from: *const f32, lo: usize, hi: usize) -> S::V {
+        // SAFETY: as this function's.
+        unsafe {
+            match self.geometry.stride[1] {
+                1 => s.load_range(from, lo, hi),
+                2 => s.load_range_2(from, lo, hi),
+                stride => {
+                    let mut x = [0.0f32; LANES];
+                    for (lane, x) in x.iter_mut().enumerate().take(hi).skip(lo) {
+                        *x = from.wrapping_add(lane * stride).read_unaligned();
+                    }
+                    s.load(x.as_ptr())
+                }
+            }
+        }
+    }
+}
+
 /// Up to 16 columns of a panel that lie in one output row.
 #[derive(Clone, Copy, Default)]
 struct Run {
@@ -110,22 +147,6 @@ struct Reach {
     start: isize,
     lo: usize,
     hi: usize,
-}
-
-/// Lanes of `0..n` whose position `first + lane * step` lies in `0..limit`.
-#[inline(always)]
-pub(crate) fn inside(first: isize, step: usize, n: usize, limit: usize) -> (usize, usize) {
-    let ceil = |x: isize| {
-        if x <= 0 {
-            0
-        } else if step == 1 {
-            x as usize
-        } else {
-            (x as usize).div_ceil(step)
-        }
-    };
-    let hi = ceil(limit as isize - first).min(n);
-    (ceil(-first).min(hi), hi)
 }
 
 /// # Safety
@@ -172,7 +193,7 @@ pub(super) unsafe fn windows<S: Simd>(
             let ih = (run.oh * g.stride[0] + dh) as isize - g.pad[0] as isize;
             let iw = (run.ow * g.stride[1] + dw) as isize - g.pad[1] as isize;
             if ih >= 0 && ih < *height as isize {
-                let (lo, hi) = inside(iw, g.stride[1], run.n, *in_width);
+                let (lo, hi) = input.lanes_inside(iw, run.n);
                 *reach = Reach { start: ih * *in_width as isize + iw, lo, hi };
             }
         }
@@ -184,17 +205,7 @@ pub(super) unsafe fn windows<S: Simd>(
                 // SAFETY: lanes lo..hi are positions inside channel c; the store begins in step k of the panel and ends within a vector of
                 // its end, where later runs, later steps or the panel's overhang lie.
                 unsafe {
-                    let x = match g.stride[1] {
-                        1 => s.load_range(from, reach.lo, reach.hi),
-                        2 => s.load_range_2(from, reach.lo, reach.hi),
-                        stride => {
-                            let mut x = [0.0f32; LANES];
-                            for (lane, x) in x.iter_mut().enumerate().take(reach.hi).skip(reach.lo) {
-                                *x = from.wrapping_add(lane * stride).read_unaligned();
-                            }
-                            s.load(x.as_ptr())
-                        }
-                    };
+                    let x = input.load(s, from, reach.lo, reach.hi);
                     s.store(to.add(run.column), x);
                 }
             }

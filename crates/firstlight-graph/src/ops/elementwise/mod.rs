@@ -1,12 +1,28 @@
 //! Ops that compute each element from the elements at the same place, and what they share.
 
 pub mod add;
+pub mod and;
+pub mod cast;
+pub mod div;
+pub mod equal;
+pub mod erf;
+pub mod greater_or_equal;
+pub mod identity;
+pub mod mul;
+pub mod not;
+pub mod pow;
 pub mod relu;
+pub mod sigmoid;
+pub mod sqrt;
+pub mod sub;
+pub mod where_op;
 
 use crate::infer::broadcast_dims;
 use crate::op::{Arity, Param, RefCtx, TypeRef};
+use crate::ops::checks::{expect_dtype, expect_shape};
+use crate::ops::float::Float;
 use crate::{InferCtx, OpError, OutInfo};
-use firstlight_tensor::{DType, Element, Layout, Shape, TensorView};
+use firstlight_tensor::{DType, Element, Layout, Shape, TensorView, bf16, f16};
 use smallvec::SmallVec;
 
 /// Inputs of a binary op whose operands have one type.
@@ -55,13 +71,51 @@ pub(crate) fn broadcast_view<'a>(input: &TensorView<'a>, shape: &Shape) -> Resul
 
 /// Fills the output with `f` of the broadcast operands.
 pub(crate) fn map2<T: Element, U: Element>(ctx: &mut RefCtx<'_>, f: impl Fn(T, T) -> U) -> Result<(), OpError> {
+    map_pair(ctx, f)
+}
+
+/// Fills the output with `f` of the broadcast operands, whose types may differ.
+pub(crate) fn map_pair<T: Element, V: Element, U: Element>(
+    ctx: &mut RefCtx<'_>,
+    f: impl Fn(T, V) -> U,
+) -> Result<(), OpError> {
     let (a, b) = (ctx.input(0)?, ctx.input(1)?);
     let output = ctx.output(0)?;
     let shape = output.shape().clone();
+    let output = output.values_mut::<U>()?;
+    let (a, b) = (broadcast_view(&a, &shape)?, broadcast_view(&b, &shape)?);
+    let (a, b) = (a.values::<T>()?, b.values::<V>()?);
+    for ((out, &a), &b) in output.iter_mut().zip(a.iter()).zip(b.iter()) {
+        *out = f(a, b);
+    }
+    Ok(())
+}
+
+/// Fills the bool output with `f` of the broadcast operands.
+pub(crate) fn compare<T: Element>(ctx: &mut RefCtx<'_>, f: impl Fn(T, T) -> bool) -> Result<(), OpError> {
+    let (a, b) = (ctx.input(0)?, ctx.input(1)?);
+    let output = ctx.output(0)?;
+    expect_dtype("output 0", DType::Bool, output.dtype())?;
+    let shape = output.shape().clone();
+    let output = output.words_mut::<u8>()?;
     let (a, b) = (broadcast_view(&a, &shape)?, broadcast_view(&b, &shape)?);
     let (a, b) = (a.values::<T>()?, b.values::<T>()?);
-    for ((out, &a), &b) in output.words_mut::<U>()?.iter_mut().zip(a.iter()).zip(b.iter()) {
-        *out = f(a, b);
+    for ((out, a), b) in output.iter_mut().zip(a.iter()).zip(b.iter()) {
+        *out = f(*a, *b).into();
+    }
+    Ok(())
+}
+
+/// Fills the bool output with `f` of the broadcast bool operands.
+pub(crate) fn map_bools(ctx: &mut RefCtx<'_>, f: impl Fn(bool, bool) -> bool) -> Result<(), OpError> {
+    let (a, b) = (ctx.input(0)?, ctx.input(1)?);
+    let output = ctx.output(0)?;
+    expect_dtype("output 0", DType::Bool, output.dtype())?;
+    let shape = output.shape().clone();
+    let output = output.words_mut::<u8>()?;
+    let (a, b) = (broadcast_view(&a, &shape)?.bools()?, broadcast_view(&b, &shape)?.bools()?);
+    for ((out, a), b) in output.iter_mut().zip(a).zip(b) {
+        *out = f(a, b).into();
     }
     Ok(())
 }
@@ -69,10 +123,29 @@ pub(crate) fn map2<T: Element, U: Element>(ctx: &mut RefCtx<'_>, f: impl Fn(T, T
 /// Fills the output with `f` of the operand.
 pub(crate) fn map1<T: Element>(ctx: &mut RefCtx<'_>, f: impl Fn(T) -> T) -> Result<(), OpError> {
     let input = ctx.input(0)?;
-    for (out, &x) in ctx.output(0)?.values_mut::<T>()?.iter_mut().zip(input.values::<T>()?.iter()) {
+    let output = ctx.output(0)?;
+    expect_shape("output 0", input.shape(), output.shape())?;
+    for (out, &x) in output.values_mut::<T>()?.iter_mut().zip(input.values::<T>()?.iter()) {
         *out = f(x);
     }
     Ok(())
+}
+
+/// Fills the output with `f` of the floating-point operand, computed in `f64`.
+pub(crate) fn map_float(ctx: &mut RefCtx<'_>, op: &str, f: impl Fn(f64) -> f64) -> Result<(), OpError> {
+    match ctx.input(0)?.dtype() {
+        DType::F32 => map1(ctx, |x: f32| x.through_f64(&f)),
+        DType::F64 => map1(ctx, |x: f64| x.through_f64(&f)),
+        DType::F16 => map1(ctx, |x: f16| x.through_f64(&f)),
+        DType::BF16 => map1(ctx, |x: bf16| x.through_f64(&f)),
+        other => Err(unlisted(op, other)),
+    }
+}
+
+/// Operations of an op that takes `each` of them an output element.
+pub(crate) fn operations(outputs: &[&[usize]], each: u64) -> u64 {
+    let elems = |dims: &&[usize]| dims.iter().fold(1u64, |n, &dim| n.saturating_mul(dim as u64));
+    outputs.iter().map(elems).fold(0u64, u64::saturating_add).saturating_mul(each)
 }
 
 /// The error of a reference that meets an element type its declaration does not list.

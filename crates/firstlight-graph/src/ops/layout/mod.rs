@@ -58,17 +58,17 @@ pub(crate) fn copy_view(ctx: &mut RefCtx<'_>, view: &TensorView<'_>) -> Result<(
     struct Copy<'v>(&'v TensorView<'v>);
     impl MoveWords for Copy<'_> {
         fn move_words<W: bytemuck::Pod>(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
-            let from = self.0.words::<W>()?;
             let output = ctx.output(0)?;
             let shape = output.shape().clone();
             let to = output.words_mut::<W>()?;
-            if to.len() != from.len() {
+            // A broadcast view can have many more elements than bytes: they are read once they are known to fit.
+            if to.len() != self.0.n_elems() {
                 return Err(OpError::shape(format!(
                     "an output {shape} does not hold the elements of {}",
                     self.0.shape()
                 )));
             }
-            to.copy_from_slice(&from);
+            to.copy_from_slice(&self.0.words::<W>()?);
             Ok(())
         }
     }

@@ -1,0 +1,98 @@
+//! Windows on every instruction set against plain loops.
+
+use crate::{ConvInput, Geometry, Isa, IsaKind, Src, Window};
+
+fn noise(n: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    (0..n)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+#[test]
+fn windows_keep_the_written_order() {
+    let g = |kernel, stride, dilation, pad, out| Geometry { kernel, stride, dilation, pad, out };
+    let cases = [
+        ([9, 11], g([3, 3], [1, 1], [1, 1], [1, 1], [9, 11])),
+        ([7, 50], g([3, 3], [1, 1], [1, 1], [1, 1], [7, 50])),
+        ([13, 41], g([3, 3], [2, 2], [1, 1], [1, 1], [7, 21])),
+        ([12, 15], g([5, 5], [3, 3], [1, 1], [2, 2], [4, 5])),
+        ([12, 15], g([3, 3], [1, 2], [2, 3], [2, 4], [12, 8])),
+        ([1, 64], g([1, 40], [1, 4], [1, 1], [0, 3], [1, 8])),
+        ([3, 3], g([2, 2], [1, 1], [1, 1], [4, 4], [9, 9])),
+    ];
+    for ([h, w], geometry) in cases {
+        let ([kh, kw], [out_h, out_w]) = (geometry.kernel, geometry.out);
+        let mut x = noise(h * w, 1);
+        x[0] = f32::NAN;
+        x[h * w - 1] = -0.0;
+        let x_bytes: Vec<u8> = std::iter::once(0).chain(x.iter().flat_map(|x| x.to_ne_bytes())).collect();
+        let input = ConvInput::new(Src::from_bytes(&x_bytes[1..]), 1, [h, w], geometry).unwrap();
+        let (filter, residual) = (noise(kh * kw, 2), noise(out_h * out_w, 3));
+        let at = |out: usize, tap: usize, axis: usize, n: usize| {
+            let at =
+                (out * geometry.stride[axis] + tap * geometry.dilation[axis]) as isize - geometry.pad[axis] as isize;
+            (at >= 0 && at < n as isize).then_some(at as usize)
+        };
+        let fold = |i: usize, start: f32, f: &dyn Fn(f32, usize, Option<f32>) -> f32| {
+            (0..kh * kw).fold(start, |acc, tap| {
+                let place = (at(i / out_w, tap / kw, 0, h), at(i % out_w, tap % kw, 1, w));
+                f(acc, tap, if let (Some(ih), Some(iw)) = place { Some(x[ih * w + iw]) } else { None })
+            })
+        };
+        let max = |acc: f32, _: usize, x: Option<f32>| match x {
+            Some(x) if x > acc || x.is_nan() => x,
+            _ => acc,
+        };
+        let sum = |acc: f32, tap: usize, x: Option<f32>| filter[tap].mul_add(x.unwrap_or(0.0), acc);
+        let relu = |x: f32| if x <= 0.0 { 0.0 } else { x };
+        let n = out_h * out_w;
+        let depthwise = |bias, residual, relu| Window::Depthwise { filter: (&filter).into(), bias, residual, relu };
+        let cases: [(Window<'_>, Vec<f32>); 3] = [
+            (Window::Max, (0..n).map(|i| fold(i, f32::NEG_INFINITY, &max)).collect()),
+            (depthwise(None, None, false), (0..n).map(|i| fold(i, 0.0, &sum)).collect()),
+            (
+                depthwise(Some(0.3), Some((&residual).into()), true),
+                (0..n).map(|i| relu((fold(i, 0.0, &sum) + 0.3) + residual[i])).collect(),
+            ),
+        ];
+        for isa in IsaKind::ALL.into_iter().filter_map(Isa::of) {
+            for (window, want) in &cases {
+                for cut in [1, 3, out_h] {
+                    for row in (0..out_h).step_by(cut) {
+                        let rows = row..out_h.min(row + cut);
+                        let mut got = vec![5.0; rows.len() * out_w];
+                        assert!(isa.window_rows(window, &input, rows, &mut got));
+                        for (i, (got, want)) in got.iter().zip(&want[row * out_w..]).enumerate() {
+                            let same = got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan());
+                            assert!(
+                                same,
+                                "{window:?} on {isa:?}, {geometry:?}, {}: {got} is not {want}",
+                                row * out_w + i
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn operands_that_do_not_fit_are_refused() {
+    let x = noise(100, 1);
+    let geometry = Geometry { kernel: [3; 2], stride: [1; 2], dilation: [1; 2], pad: [0; 2], out: [8, 8] };
+    let input = ConvInput::new((&x).into(), 1, [10, 10], geometry).unwrap();
+    let isa = Isa::detect();
+    let mut out = vec![0.0; 64];
+    assert!(isa.window_rows(&Window::Max, &input, 0..8, &mut out));
+    assert!(!isa.window_rows(&Window::Max, &input, 1..9, &mut out), "beyond the output");
+    assert!(!isa.window_rows(&Window::Max, &input, 0..8, &mut out[1..]), "output too short");
+    let depthwise = Window::Depthwise { filter: Src::from(&x).slice(0, 8), bias: None, residual: None, relu: false };
+    assert!(!isa.window_rows(&depthwise, &input, 0..8, &mut out), "filter too short");
+    let two = ConvInput::new((&x).into(), 2, [5, 10], geometry).unwrap();
+    assert!(!isa.window_rows(&Window::Max, &two, 0..8, &mut out), "two channels");
+}

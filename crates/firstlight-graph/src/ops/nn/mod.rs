@@ -1,0 +1,12 @@
+//! Matrix products, convolution, pooling and recurrent ops, and what they share.
+
+pub mod activation;
+pub mod conv;
+pub mod gemm;
+pub mod global_average_pool;
+pub mod lstm;
+pub mod matmul;
+pub mod max_pool;
+pub mod window;
+
+pub(crate) mod arith;
