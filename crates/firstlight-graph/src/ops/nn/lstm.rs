@@ -317,7 +317,7 @@ impl LSTM {
             }
         }
         let shapes = [geometry.y_shape(), geometry.state_shape(), geometry.state_shape()];
-        for (i, shape) in shapes.iter().enumerate().take(ctx.n_outputs()) {
+        for (i, shape) in shapes.iter().enumerate().take(ctx.n_outputs().max(1)) {
             check_output(ctx, i, shape)?;
         }
         if ctx.outputs().iter().all(|output| output.shape().contains(&0)) {
