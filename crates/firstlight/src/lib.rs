@@ -1,1 +1,55 @@
-//! Runs trained models: compiling and executing are one pipeline, so the first answer comes sooner.
+//! Runs trained ONNX models. Compiling and executing a model are one pipeline, so the first answer comes sooner, and
+//! later answers replay what the first one left behind.
+//!
+//! ```no_run
+//! use firstlight::{Session, Tensor};
+//!
+//! # fn main() -> Result<(), firstlight::Error> {
+//! let session = Session::load("model.onnx")?;
+//! for input in session.inputs() {
+//!     println!("{input}"); // images f32[N,3,224,224]
+//! }
+//! let pixels = vec![0f32; 3 * 224 * 224];
+//! let outputs = session.run([("images", Tensor::from_slice([1, 3, 224, 224], &pixels)?)])?;
+//! let scores = outputs[0].values::<f32>()?;
+//! println!("{} scores", scores.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Session`]: a loaded model. `&self` runs from any number of threads; [`SessionBuilder`] has the options.
+//! - [`Session::bind`] and [`Session::run_into`]: runs that allocate nothing.
+//! - [`Runtime`]: threads and a memory limit to share between sessions.
+//! - [`RunOptions`]: cancel, deadline, events of one run.
+//! - [`files`]: tensors from and to `.npy`, `.npz` and `.pb`.
+//! - [`Error`]: one enum; its message names node, op, shapes.
+//! - [`core`]: what a session is made of.
+//!
+//! What is not here: kernels, planning, file formats; each is a crate of its own below this one.
+#![forbid(unsafe_code)]
+
+mod binding;
+mod buffer;
+mod builder;
+pub mod core;
+#[doc(hidden)]
+pub mod doc;
+mod error;
+pub mod files;
+mod outputs;
+mod runtime;
+mod session;
+mod spec;
+
+pub use binding::Binding;
+pub use buffer::{TensorBuf, TensorRef};
+pub use builder::SessionBuilder;
+pub use error::{Error, ErrorKind, InputProblem};
+pub use outputs::Outputs;
+pub use runtime::{Runtime, RuntimeBuilder};
+pub use session::{Session, Stats};
+pub use spec::{InputSpec, OutputSpec};
+
+pub use firstlight_exec::{CancelToken, Event, EventSink, Pipeline, RunError, RunOptions};
+pub use firstlight_onnx::{Limits, LoadError, ModelMetadata, UnsupportedOp};
+pub use firstlight_tensor::{DType, Dim, Element, Shape, SymShape, Tensor, TensorError, TensorView, bf16, f16};

@@ -1,14 +1,17 @@
 //! Ops that keep their input's bytes, where no view serves.
 
-use super::rows::{BYTE_SIZED, rows};
+use super::rows::{BYTE_SIZED, joined, rows};
 use super::spread::spread;
 use firstlight_backend::{KernelBinding, KernelCtx};
 use firstlight_graph::{OpError, OpKind};
 
-pub(super) const RESHAPE: &[KernelBinding] = &rows(OpKind::Reshape, BYTE_SIZED, copy);
-pub(super) const FLATTEN: &[KernelBinding] = &rows(OpKind::Flatten, BYTE_SIZED, copy);
-pub(super) const SQUEEZE: &[KernelBinding] = &rows(OpKind::Squeeze, BYTE_SIZED, copy);
-pub(super) const UNSQUEEZE: &[KernelBinding] = &rows(OpKind::Unsqueeze, BYTE_SIZED, copy);
+pub(super) const BINDINGS: &[KernelBinding] = &joined::<{ 5 * 20 }>(&[
+    &rows(OpKind::Reshape, BYTE_SIZED, copy),
+    &rows(OpKind::Flatten, BYTE_SIZED, copy),
+    &rows(OpKind::Squeeze, BYTE_SIZED, copy),
+    &rows(OpKind::Unsqueeze, BYTE_SIZED, copy),
+    &rows(OpKind::Identity, BYTE_SIZED, copy),
+]);
 
 fn copy(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let from = ctx.bytes(0)?;

@@ -1,7 +1,7 @@
 //! Elementwise kernels: each output element from the input elements at the same place, with broadcasting.
 
 use super::number::{Float, Number, read};
-use super::rows::row;
+use super::rows::{joined, row};
 use super::runs::Runs;
 use super::spread::{STREAM_NS, spread};
 use bytemuck::Pod;
@@ -30,7 +30,7 @@ pub(super) const BINDINGS: &[KernelBinding] = &[
 ];
 
 /// Rows of the other numbers.
-pub(super) const NUMBERS: &[&[KernelBinding]] = &[
+pub(super) const NUMBERS: &[KernelBinding] = &joined::<{ 11 * 5 + 12 * 2 + 2 * 3 }>(&[
     &Rows::<f64>::ARITHMETIC,
     &Rows::<f16>::ARITHMETIC,
     &Rows::<bf16>::ARITHMETIC,
@@ -56,7 +56,7 @@ pub(super) const NUMBERS: &[&[KernelBinding]] = &[
     &Rows::<u8>::COMPARE,
     &Rows::<f16>::FUNCTIONS,
     &Rows::<bf16>::FUNCTIONS,
-];
+]);
 
 struct Rows<T>(PhantomData<T>);
 

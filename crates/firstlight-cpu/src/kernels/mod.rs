@@ -1,20 +1,52 @@
 //! Kernels by family.
 //!
 //! A family's file holds its functions and their rows. What they share: [`spread`] (work over the pool), [`runs`]
-//! (broadcasting by runs), [`number`] (element types), [`rows`] (rows of many element types).
+//! (broadcasting), [`strided`] (views), [`number`] (element types), [`rows`] (rows of many element types).
 
+mod cast;
+mod concat;
 mod conv;
+mod copy;
 mod elementwise;
+mod expand;
+mod gather;
 mod gemm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
 mod number;
+mod pad;
 mod rows;
 mod runs;
+mod select;
+mod slice;
 mod spread;
+mod strided;
+mod transpose;
 
 use firstlight_backend::KernelBinding;
+use firstlight_graph::{OpError, OpErrorKind};
 
 /// The rows of all families.
-pub const BINDINGS: &[&[KernelBinding]] = &[elementwise::BINDINGS, matmul::BINDINGS, gemm::BINDINGS, conv::BINDINGS];
+pub const BINDINGS: &[&[KernelBinding]] = &[
+    elementwise::BINDINGS,
+    elementwise::NUMBERS,
+    cast::BINDINGS,
+    select::BINDINGS,
+    transpose::BINDINGS,
+    concat::BINDINGS,
+    slice::BINDINGS,
+    gather::BINDINGS,
+    gather::ELEMENTS,
+    expand::BINDINGS,
+    pad::BINDINGS,
+    copy::BINDINGS,
+    matmul::BINDINGS,
+    gemm::BINDINGS,
+    conv::BINDINGS,
+];
+
+/// The error of a kernel that was launched for an op of another kind.
+fn other_op(expected: &str) -> OpError {
+    OpError::new(OpErrorKind::Device, format!("broken plan: a kernel of {expected} was launched for another op"))
+}

@@ -25,6 +25,22 @@ pub(super) const fn rows<const N: usize>(
     rows
 }
 
+/// The rows of several lists in one.
+pub(super) const fn joined<const N: usize>(lists: &[&[KernelBinding]]) -> [KernelBinding; N] {
+    let mut all = [ROW; N];
+    let (mut n, mut i) = (0, 0);
+    while i < lists.len() {
+        let mut j = 0;
+        while j < lists[i].len() {
+            all[n] = lists[i][j];
+            (n, j) = (n + 1, j + 1);
+        }
+        i += 1;
+    }
+    assert!(n == N, "as many rows as the lists hold");
+    all
+}
+
 /// Every element type of whole bytes: what a data mover takes.
 pub(super) const BYTE_SIZED: &[&[DType]; 20] = &[
     &[F32],

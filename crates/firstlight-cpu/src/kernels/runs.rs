@@ -20,7 +20,7 @@ impl<const N: usize> Runs<N> {
     ///
     /// **Errors**: an input that does not.
     pub(super) fn broadcast(out: &Shape, inputs: [&Shape; N]) -> Result<Runs<N>, OpError> {
-        let mut runs = Runs { dims: Dims::new(), steps: [const { Dims::new_const() }; N] };
+        let mut runs = Runs { dims: Dims::new(), steps: std::array::from_fn(|_| Dims::new()) };
         let mut strides: [usize; N] = [1; N];
         // From the innermost dimension out.
         for (back, &dim) in out.iter().rev().enumerate() {
@@ -114,7 +114,7 @@ mod tests {
         let inputs = inputs.map(Shape::from);
         let runs = Runs::broadcast(&out.into(), std::array::from_fn(|i| &inputs[i])).unwrap();
         let mut all = vec![];
-        runs.for_each(from, n, |part, at| {
+        runs.for_each(from, n, |part, at: [usize; N]| {
             assert_eq!(part.start, all.len());
             all.extend(part.clone().map(|i| std::array::from_fn(|j| at[j] + (i - part.start) * runs.steps()[j])));
         });

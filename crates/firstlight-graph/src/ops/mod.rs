@@ -70,11 +70,8 @@ op_table! {
     Flatten: layout::flatten,
     Gather: layout::gather,
     GatherElements: layout::gather_elements,
-<<<<<<< HEAD
-=======
     Gemm: nn::gemm,
     GlobalAveragePool: nn::global_average_pool,
->>>>>>> main
     GreaterOrEqual: elementwise::greater_or_equal,
     Identity: elementwise::identity,
     If: control::if_op,
@@ -82,11 +79,8 @@ op_table! {
     LSTM: nn::lstm,
     LayerNormalization: reduce::layer_normalization,
     Loop: control::loop_op,
-<<<<<<< HEAD
-=======
     MatMul: nn::matmul,
     MaxPool: nn::max_pool,
->>>>>>> main
     Mul: elementwise::mul,
     NonZero: shape::non_zero,
     Not: elementwise::not,

@@ -1,0 +1,183 @@
+//! The command line.
+
+use crate::Failure;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use firstlight::{Pipeline, Session};
+use std::path::PathBuf;
+
+/// Runs trained ONNX models.
+#[derive(Debug, Parser)]
+#[command(name = "firstlight", version, about, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a model and print or write its outputs
+    Run(RunArgs),
+    /// Run a model once and write what was compiled and executed when, as a Chrome trace
+    Trace(TraceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Where to write the outputs: a file that ends in .npz, or a folder that gets one file an output
+    #[arg(long, value_name = "DIR|FILE.npz")]
+    pub(crate) output: Option<PathBuf>,
+    /// Values inside the graph to return as well
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keep: Vec<String>,
+    /// How often to run; the outputs are those of the last run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The trace file (JSON; open it in Perfetto or chrome://tracing)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How many runs to trace; the first compiles, the others replay
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+}
+
+/// Which model, what it is fed, how it runs.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The ONNX file
+    pub(crate) model: PathBuf,
+    /// An input from a file: NAME=FILE.npy, NAME=FILE.pb, NAME=FILE.npz (its member NAME), or FILE.npz (all members)
+    #[arg(long = "input", short, value_name = "NAME=FILE")]
+    pub(crate) inputs: Vec<String>,
+    /// Fill inputs that are not given: floats from -1 to 1, integers 0 or 1
+    #[arg(long)]
+    pub(crate) random: bool,
+    /// Where --random starts
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Size of a named dimension, for --random; dimensions not named here are 1
+    #[arg(long = "dim", value_name = "SYMBOL=N", value_parser = parse_dim)]
+    pub(crate) dims: Vec<(String, usize)>,
+    /// Working threads; 0 is as many as the machine offers [default: $FIRSTLIGHT_NUM_THREADS, $OMP_NUM_THREADS, or 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// The most memory to own, mapped weights not counted: bytes, or with K, M or G (times 1024)
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) memory_limit: Option<usize>,
+    /// Whether a first run compiles on another thread than it executes on
+    #[arg(long, value_enum, default_value_t = PipelineArg::Auto)]
+    pub(crate) pipeline: PipelineArg,
+    /// Run the graph as it is written, without fusing or folding
+    #[arg(long)]
+    pub(crate) no_passes: bool,
+    /// Read files whole instead of mapping them: for files that others can write
+    #[arg(long)]
+    pub(crate) no_map: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PipelineArg {
+    /// On another thread where that is worth it
+    Auto,
+    /// On the same thread
+    Inline,
+    /// On another thread wherever one is idle
+    On,
+}
+
+impl ModelArgs {
+    /// Loads the model with the options of the command line, and these values besides its outputs.
+    pub(crate) fn load(&self, keep: &[String]) -> Result<Session, Failure> {
+        let mut builder = Session::builder()
+            .threads(self.threads()?)
+            .pipeline(match self.pipeline {
+                PipelineArg::Auto => Pipeline::Auto,
+                PipelineArg::Inline => Pipeline::Inline,
+                PipelineArg::On => Pipeline::On,
+            })
+            .passes(!self.no_passes)
+            .map(!self.no_map)
+            .keep_intermediates(keep);
+        if let Some(limit) = self.memory_limit {
+            builder = builder.memory_limit(limit);
+        }
+        let session = builder.load(&self.model)?;
+        for warning in session.warnings() {
+            crate::print::note(&format!("warning: {warning}"));
+        }
+        Ok(session)
+    }
+
+    fn threads(&self) -> Result<usize, Failure> {
+        if let Some(threads) = self.threads {
+            return Ok(threads);
+        }
+        for variable in ["FIRSTLIGHT_NUM_THREADS", "OMP_NUM_THREADS"] {
+            let Ok(text) = std::env::var(variable) else { continue };
+            return text.trim().parse().map_err(|_| Failure::BadUse(format!("{variable}={text:?} is not a number")));
+        }
+        Ok(0)
+    }
+}
+
+/// A size such as `256M`.
+fn parse_size(text: &str) -> Result<usize, String> {
+    let problem = || format!("{text:?} is no size: give bytes, or a number with K, M or G, such as 256M");
+    let trimmed = text.trim();
+    let number_end = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(number_end);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err(problem()),
+    };
+    let number: usize = number.parse().map_err(|_| problem())?;
+    number.checked_mul(1 << shift).ok_or_else(problem)
+}
+
+/// A dimension such as `batch=4`.
+fn parse_dim(text: &str) -> Result<(String, usize), String> {
+    let problem = || format!("{text:?} is not SYMBOL=N, such as batch=4");
+    let (symbol, size) = text.rsplit_once('=').ok_or_else(problem)?;
+    Ok((symbol.to_owned(), size.trim().parse().map_err(|_| problem())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("256M"), Ok(256 << 20));
+        assert_eq!(parse_size("1 GiB"), Ok(1 << 30));
+        assert_eq!(parse_size("12"), Ok(12));
+        for bad in ["", "M", "1.5G", "-1", "1T", "99999999999999999999", "18446744073709551615K"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn dims() {
+        assert_eq!(parse_dim("batch=4"), Ok(("batch".to_owned(), 4)));
+        assert_eq!(parse_dim("a=b=4"), Ok(("a=b".to_owned(), 4)));
+        assert!(parse_dim("4").is_err() && parse_dim("n=x").is_err());
+    }
+}

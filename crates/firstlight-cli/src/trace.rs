@@ -1,0 +1,200 @@
+//! `firstlight trace`: a Chrome trace of what was compiled and executed when.
+//!
+//! Tracks: `session` (loading, runs), `compile`, `execute`. An arrow leads from a node's compile to its first run.
+
+use crate::args::TraceArgs;
+use crate::feeds::{check_use, feeds};
+use crate::{Failure, print};
+use firstlight::{Event, EventSink, RunOptions, files};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+const SESSION: u32 = 1;
+const COMPILE: u32 = 2;
+const EXECUTE: u32 = 3;
+
+/// Runs a model and writes its trace.
+pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
+    check_use(&args.model)?;
+    let recorder = Recorder::new();
+    let session = args.model.load(&[])?;
+    let mut spans = vec![("model_loading", Duration::ZERO, recorder.clock.elapsed())];
+    let feeds = feeds(&session, &args.model)?;
+    for i in 0..args.repeat {
+        let start = recorder.clock.elapsed();
+        let options = RunOptions { events: Some(&recorder), ..RunOptions::default() };
+        session.run_with(feeds.iter().map(|(name, tensor)| (name, tensor)), &options)?;
+        let name = if i == 0 { "model_run (first)" } else { "model_run" };
+        spans.push((name, start, recorder.clock.elapsed()));
+    }
+    let trace = chrome_trace(&spans, &recorder.into_records());
+    let n_steps = trace.iter().filter(|event| event["cat"] == "Node").count();
+    let mut text = serde_json::to_string(&trace).map_err(|error| Failure::Failed(error.to_string()))?;
+    text.push('\n');
+    files::write(&args.out, text.as_bytes())?;
+    print::note(&format!("{n_steps} steps of {} runs in {}", args.repeat, args.out.display()));
+    Ok(())
+}
+
+/// Keeps every event with its time and thread.
+#[derive(Debug)]
+struct Recorder {
+    clock: Instant,
+    records: Mutex<Vec<Record>>,
+}
+
+/// An event and when it happened.
+#[derive(Clone, Debug)]
+struct Record {
+    at: Duration,
+    thread: ThreadId,
+    what: What,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Compiling,
+    Compiled { node: Box<str>, op: Box<str>, source: Box<str> },
+    Awaiting,
+    Running,
+    Ran { node: Box<str>, op: Box<str> },
+    FirstAnswer,
+}
+
+impl Recorder {
+    fn new() -> Recorder {
+        Recorder { clock: Instant::now(), records: Mutex::new(Vec::with_capacity(4096)) }
+    }
+
+    fn into_records(self) -> Vec<Record> {
+        self.records.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventSink for Recorder {
+    fn event(&self, event: &Event<'_>) -> Result<(), String> {
+        let what = match *event {
+            Event::Compiling { .. } => What::Compiling,
+            Event::Compiled { node, op, source } => {
+                What::Compiled { node: node.into(), op: op.into(), source: source.into() }
+            }
+            Event::Awaiting => What::Awaiting,
+            Event::Running { .. } => What::Running,
+            Event::Ran { node, op } => What::Ran { node: node.into(), op: op.into() },
+            Event::FirstAnswer => What::FirstAnswer,
+            // Kinds of events that this trace has no track for.
+            _ => return Ok(()),
+        };
+        let record = Record { at: self.clock.elapsed(), thread: std::thread::current().id(), what };
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+        Ok(())
+    }
+}
+
+/// The trace's events: spans of the session, then what the records tell.
+fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec<Value> {
+    let mut events = Vec::new();
+    for (track, name) in [(SESSION, "session"), (COMPILE, "compile"), (EXECUTE, "execute")] {
+        events.push(json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_name", "args": {"name": name}}));
+        events.push(json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}));
+    }
+    for (name, from, to) in spans {
+        events.push(slice(SESSION, "Session", name, *from, *to, json!({})));
+    }
+    // When the thread last turned to a node, and the steps that it is inside of (a loop's step holds its body's).
+    let mut compiling: HashMap<ThreadId, Duration> = HashMap::new();
+    let mut running: HashMap<ThreadId, Vec<Duration>> = HashMap::new();
+    let mut compiled: HashMap<&str, (u64, &str)> = HashMap::new();
+    let mut next_flow = 1u64;
+    for record in records {
+        match &record.what {
+            What::Compiling => _ = compiling.insert(record.thread, record.at),
+            What::Awaiting => {
+                compiling.remove(&record.thread);
+                events.push(instant(COMPILE, "awaiting a value", record.at));
+            }
+            What::Compiled { node, op, source } => {
+                let from = compiling.remove(&record.thread).unwrap_or(record.at);
+                let args = json!({"op_name": op, "node": node, "source": source});
+                events.push(slice(COMPILE, "Compile", &format!("{node}_compile_time"), from, record.at, args));
+                events.push(flow("s", next_flow, COMPILE, record.at));
+                compiled.insert(node, (next_flow, source));
+                next_flow += 1;
+            }
+            What::Running => running.entry(record.thread).or_default().push(record.at),
+            What::Ran { node, op } => {
+                let from = running.get_mut(&record.thread).and_then(Vec::pop).unwrap_or(record.at);
+                let (flow_id, source) = compiled.get(&**node).copied().unwrap_or((0, ""));
+                let args = json!({"op_name": op, "node": node, "source": source, "provider": "cpu"});
+                events.push(slice(EXECUTE, "Node", &format!("{node}_kernel_time"), from, record.at, args));
+                if flow_id != 0 {
+                    events.push(flow("f", flow_id, EXECUTE, from));
+                    // Later runs of the step replay it; no arrow leads to them.
+                    compiled.insert(node, (0, source));
+                }
+            }
+            What::FirstAnswer => events.push(instant(EXECUTE, "first answer", record.at)),
+        }
+    }
+    events
+}
+
+fn us(at: Duration) -> f64 {
+    at.as_nanos() as f64 / 1e3
+}
+
+fn slice(track: u32, cat: &str, name: &str, from: Duration, to: Duration, args: Value) -> Value {
+    let dur = us(to.saturating_sub(from));
+    json!({"ph": "X", "pid": 1, "tid": track, "cat": cat, "name": name, "ts": us(from), "dur": dur, "args": args})
+}
+
+fn instant(track: u32, name: &str, at: Duration) -> Value {
+    json!({"ph": "i", "pid": 1, "tid": track, "cat": "Session", "name": name, "ts": us(at), "s": "t"})
+}
+
+/// One end of an arrow; it is tied to the slice that its time lies in.
+fn flow(ph: &str, id: u64, track: u32, at: Duration) -> Value {
+    json!({"ph": ph, "pid": 1, "tid": track, "cat": "flow", "name": "compile to run", "id": id, "ts": us(at), "bp": "e"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(list: &[(u64, What)]) -> Vec<Record> {
+        let thread = std::thread::current().id();
+        list.iter().map(|(at, what)| Record { at: Duration::from_micros(*at), thread, what: what.clone() }).collect()
+    }
+
+    #[test]
+    fn a_node_is_compiled_then_run_and_an_arrow_joins_them() {
+        let compiled = What::Compiled { node: "a".into(), op: "Add".into(), source: "avx2".into() };
+        let ran = What::Ran { node: "a".into(), op: "Add".into() };
+        let list = records(&[
+            (1, What::Compiling),
+            (3, compiled),
+            (4, What::Running),
+            (9, ran.clone()),
+            (10, What::FirstAnswer),
+            (20, What::Running),
+            (21, ran),
+        ]);
+        let trace = chrome_trace(&[("model_run", Duration::ZERO, Duration::from_micros(30))], &list);
+        let of = |key: &str, value: &str| -> Vec<&Value> { trace.iter().filter(|event| event[key] == value).collect() };
+        let compile = of("cat", "Compile");
+        assert_eq!((compile[0]["ts"].as_f64(), compile[0]["dur"].as_f64()), (Some(1.0), Some(2.0)));
+        assert_eq!(compile[0]["args"]["source"], "avx2");
+        let nodes = of("cat", "Node");
+        assert_eq!(nodes.len(), 2);
+        assert_eq!(nodes[0]["name"], "a_kernel_time");
+        assert_eq!((nodes[0]["ts"].as_f64(), nodes[0]["dur"].as_f64()), (Some(4.0), Some(5.0)));
+        assert_eq!(nodes[1]["args"]["source"], "avx2");
+        let (from, to) = (of("ph", "s"), of("ph", "f"));
+        assert_eq!((from.len(), to.len()), (1, 1));
+        assert_eq!(from[0]["id"], to[0]["id"]);
+        assert_eq!(to[0]["ts"], nodes[0]["ts"]);
+    }
+}
