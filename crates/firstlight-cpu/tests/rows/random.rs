@@ -62,7 +62,8 @@ impl Random {
             DType::U16 => make(dims, n, || self.int(wild) as u16),
             DType::U8 => make(dims, n, || self.int(wild) as u8),
             DType::Bool => self.raw(dtype, dims, n, |bits| (bits % 3) as u8),
-            _ => self.raw(dtype, dims, n * dtype.bits() / 8, |bits| bits as u8),
+            DType::String => Tensor::from_strings(dims, &vec!["a"; n]).unwrap(),
+            _ => self.raw(dtype, dims, dtype.size_bytes(n).unwrap(), |bits| bits as u8),
         }
     }
 

@@ -42,6 +42,10 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     };
     elementwise(row, random, &mut add);
     movers(row, random, &mut add);
+    reductions(row, random, &mut add);
+    if row.op == OpKind::LayerNormalization {
+        all.extend(layer_norms(row, random));
+    }
     all
 }
 
@@ -232,6 +236,81 @@ fn movers(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<
         }
         _ => {}
     }
+}
+
+fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
+    let Some(&dtype) = row.types.first() else { return };
+    match row.op {
+        OpKind::ReduceMean => {
+            let axes: [(&[usize], &[i64]); 11] = [
+                (&[3, 40], &[-1]),
+                (&[40, 3], &[0]),
+                (&[2, 33, 50], &[1]),
+                (&[2, 5, 3, 7], &[2, 3]),
+                (&[2, 5, 3, 7], &[0, 2]),
+                (&[2, 5, 3, 7], &[1, 3]),
+                (&[2, 1, 3, 1], &[1]),
+                (&[0, 3], &[1]),
+                (&[3, 0], &[1]),
+                (&[700, 150], &[1]),
+                (&[20, 31, 200], &[1]),
+            ];
+            for (dims, axes) in axes {
+                for keepdims in [false, true] {
+                    let op = ops::ReduceMean { keepdims, noop_with_empty_axes: false };
+                    let axes = Tensor::from_slice([axes.len()], axes).unwrap();
+                    add(op.into(), vec![Some(random.finite(dtype, dims)), Some(axes)]);
+                }
+            }
+            add(ops::ReduceMean::default().into(), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
+        }
+        OpKind::Softmax => {
+            for (dims, axis) in [
+                (&[3, 40][..], -1),
+                (&[40, 300], 0),
+                (&[2, 33, 50], 1),
+                (&[5, 1], 1),
+                (&[3, 0], 1),
+                (&[0, 3], 1),
+                (&[700, 150], -1),
+                (&[20, 31, 200], 1),
+            ] {
+                add(ops::Softmax { axis }.into(), vec![Some(random.finite(dtype, dims))]);
+                add(ops::Softmax { axis }.into(), vec![Some(random.tensor(dtype, dims))]);
+            }
+        }
+        OpKind::NonZero => {
+            for dims in [&[5][..], &[3, 4, 5], &[0, 3], &[]] {
+                add(ops::NonZero.into(), vec![Some(random.tensor(dtype, dims))]);
+            }
+        }
+        OpKind::ConstantOfShape => {
+            let dims = Tensor::from_slice([2], &[300i64, 500]).unwrap();
+            add(ops::ConstantOfShape { value: random.tensor(dtype, &[1]) }.into(), vec![Some(dims)]);
+        }
+        _ => {}
+    }
+}
+
+fn layer_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    let mut all = vec![];
+    for (dims, axis, scale) in [
+        (&[4, 40][..], -1, &[40][..]),
+        (&[2, 3, 4, 5], 2, &[4, 5]),
+        (&[2, 3, 4, 5], 2, &[1, 1, 4, 5]),
+        (&[3, 384], 1, &[384]),
+        (&[300, 384], 1, &[384]),
+        (&[2, 1], 1, &[1]),
+        (&[0, 3], 1, &[3]),
+    ] {
+        for (bias, n_outputs) in [(true, 1), (false, 3)] {
+            let mut tensor = |dims: &[usize]| Some(random.finite(row.types[0], dims));
+            let inputs = vec![tensor(dims), tensor(scale), if bias { tensor(scale) } else { None }];
+            let op = ops::LayerNormalization { axis, epsilon: 1e-5 }.into();
+            all.push(Sample { name: format!("{dims:?} from {axis} on, bias {bias}"), op, inputs, n_outputs });
+        }
+    }
+    all
 }
 
 /// A tensor's elements in another type, as a cast would give them where it can.
