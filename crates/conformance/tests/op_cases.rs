@@ -4,6 +4,7 @@ use firstlight_conformance::cases::{Given, run};
 use firstlight_conformance::device::DeviceKind;
 use firstlight_exec::{Pipeline, RunOptions};
 use firstlight_graph::OpKind;
+use firstlight_tensor::DType;
 
 #[test]
 fn every_case_of_every_op_on_every_device() {
@@ -15,6 +16,11 @@ fn every_case_of_every_op_on_every_device() {
             for case in (kind.info().cases)() {
                 for pipeline in [Pipeline::Inline, Pipeline::On] {
                     for given in [Given::Fed, Given::Constant] {
+                        let has_strings = case.inputs.iter().flatten().any(|tensor| tensor.dtype() == DType::String);
+                        if has_strings && given == Given::Fed {
+                            // A run takes no strings.
+                            continue;
+                        }
                         let options = RunOptions { pipeline, ..RunOptions::default() };
                         if let Err(problem) = run(*kind, &case, &executor, &options, given) {
                             let place = format!("{} {:?} on {}", kind.name(), case.name, device.name());
