@@ -150,6 +150,7 @@ pub struct RunMemory {
     id: u64,
     epoch: u64,
     device: Arc<dyn Device>,
+    on_host: bool,
     budget: Arc<Budget>,
     chunks: Vec<Option<Chunk>>,
     grown: Vec<Option<Chunk>>,
@@ -179,7 +180,8 @@ impl RunMemory {
     pub fn new(device: Arc<dyn Device>, budget: Arc<Budget>) -> RunMemory {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        RunMemory { id, epoch: 0, device, budget, chunks: vec![], grown: vec![], found: SmallVec::new() }
+        let on_host = device.backend() == crate::BackendId::CPU;
+        RunMemory { id, epoch: 0, device, on_host, budget, chunks: vec![], grown: vec![], found: SmallVec::new() }
     }
 
     /// The device whose memory it is.
@@ -299,7 +301,7 @@ impl RunMemory {
             consts: SmallVec::new(),
             adopted: SmallVec::new(),
         };
-        let is_host = self.device.backend() == crate::BackendId::CPU;
+        let is_host = self.on_host;
         for (loc, spec) in inputs.iter().zip(&call.inputs) {
             let addr = match (loc, spec) {
                 (Some(loc), Some(spec)) => {
@@ -358,19 +360,17 @@ impl RunMemory {
             self.found.clear();
             self.found.extend(call.outputs.iter().map(|output| output.dims.clone()));
         }
-        if self.device.backend() != crate::BackendId::CPU {
-            return self.device.launch(DeviceCall {
-                call,
-                inputs: &step.inputs,
-                outputs: &step.outputs,
-                scratch: step.scratch,
-                found: &mut self.found,
-            });
-        }
-        let mut ctx = KernelCtx { call, step, pool, taken: Cell::new(0), found: &mut self.found };
-        match catch_unwind(AssertUnwindSafe(|| (call.kernel)(&mut ctx))) {
-            Ok(Ok(())) => Ok(Completion::Ready),
-            Ok(Err(error)) => Err(error),
+        let (device, found) = (&self.device, &mut self.found);
+        let run = || {
+            if self.on_host {
+                let mut ctx = KernelCtx { call, step, pool, taken: Cell::new(0), found };
+                return (call.kernel)(&mut ctx).map(|()| Completion::Ready);
+            }
+            let (inputs, outputs, scratch) = (&step.inputs[..], &step.outputs[..], step.scratch);
+            device.launch(DeviceCall { call, inputs, outputs, scratch, found })
+        };
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(result) => result,
             Err(payload) => Err(OpError::new(OpErrorKind::Panic, panic_message(&*payload))),
         }
     }
@@ -464,7 +464,7 @@ impl RunMemory {
         if from.n_bytes != to.n_bytes || overlap(from, to) {
             return Err(internal("a copy between overlapping ranges"));
         }
-        if self.device.backend() != crate::BackendId::CPU {
+        if !self.on_host {
             return match self.device.copy(from, to)? {
                 Completion::Ready => Ok(()),
                 Completion::Pending(event) => self.device.wait(event),

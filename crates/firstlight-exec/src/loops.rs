@@ -10,7 +10,6 @@ use firstlight_backend::{Loc, OperandSpec, RunMemory};
 use firstlight_graph::OpError;
 use firstlight_plan::{CompiledNode, Compiler, Fed, LoopStep, Plan, PlanOutput, SegmentEnd};
 use firstlight_tensor::{DType, Dim, Shape};
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 /// What a loop keeps from one run to the next.
@@ -135,7 +134,7 @@ impl Engine<'_> {
                 _ => return Err(RunError::node(step, OpError::shape(format!("capture {i} is missing")))),
             });
         }
-        let plan = Arc::new(Compiler::plan(&looped.body, &fed, HashMap::new(), false)?);
+        let plan = Arc::new(Compiler::plan(&looped.body, &fed, firstlight_plan::Adopted::new(), false)?);
         if plans.len() >= MAX_BODY_PLANS {
             plans.remove(0);
         }

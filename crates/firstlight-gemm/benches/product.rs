@@ -29,7 +29,7 @@ fn main() {
             let lhs = Lhs::strided((&a).into(), m, k, k, 1).unwrap();
             let row_major = Rhs::row_major((&b).into(), k, n, n).unwrap();
             let transposed = Rhs::transposed((&b).into(), k, n, k).unwrap();
-            let speed = |rhs| measure(isa, Product { lhs, rhs, epilogue: Epilogue::default() });
+            let speed = |rhs| measure(isa, &Product { lhs, rhs, epilogue: Epilogue::default() });
             println!("  {m}x{k}x{n}: {}, transposed {}", speed(row_major), speed(transposed));
         }
         for (c, oc, kernel, stride, size) in [
@@ -70,12 +70,12 @@ fn main() {
             let rhs =
                 if direct { Rhs::row_major((&x).into(), c, out * out, out * out).unwrap() } else { Rhs::Conv(input) };
             let product = Product { lhs: lhs.unwrap(), rhs, epilogue: Epilogue { relu: true, ..Epilogue::default() } };
-            println!("  conv {c}->{oc} {kernel}x{kernel}/{stride}, {size}: {}", measure(isa, product));
+            println!("  conv {c}->{oc} {kernel}x{kernel}/{stride}, {size}: {}", measure(isa, &product));
         }
     }
 }
 
-fn measure(isa: Isa, product: Product<'_>) -> String {
+fn measure(isa: Isa, product: &Product<'_>) -> String {
     let (m, n, k) = (product.lhs.rows(), product.rhs.n(), product.lhs.k());
     let mut c = vec![0.5; m * n];
     let mut scratch = vec![0.5; PRODUCT_SCRATCH_ELEMS];
@@ -85,7 +85,7 @@ fn measure(isa: Isa, product: Product<'_>) -> String {
         let out = Out::new(&mut c, m, n, n).unwrap();
         let start = Instant::now();
         // SAFETY: one thread, and the output is apart from the operands.
-        assert!(unsafe { isa.product_tile(&product, out, 0..m, 0..n, &mut scratch) });
+        assert!(unsafe { isa.product_tile(product, out, 0..m, 0..n, &mut scratch) });
         let took = start.elapsed();
         (best, spent, samples) = (best.min(took), spent + took, samples + 1);
     }

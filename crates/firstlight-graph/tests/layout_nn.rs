@@ -265,7 +265,7 @@ fn views_of_any_layout_give_what_dense_tensors_give() {
 fn halves_keep_their_bits_when_moved() {
     let odd = [f16::from_bits(0x7e01), f16::NEG_ZERO];
     let x = Tensor::from_slice([2, 1], &odd).unwrap();
-    let moved = computed(&ops::Transpose::default().into(), &[x.clone()]);
+    let moved = computed(&ops::Transpose::default().into(), std::slice::from_ref(&x));
     assert_eq!(moved.as_bytes(), x.as_bytes());
     let wide = Tensor::new(DType::Complex128, Shape::from([2, 1]), [[7u8; 16], [9u8; 16]].concat().as_slice().into());
     let slice = [wide.unwrap(), Tensor::from_slice([1], &[1i64]).unwrap(), Tensor::from_slice([1], &[9i64]).unwrap()];

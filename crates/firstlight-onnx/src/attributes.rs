@@ -2,6 +2,9 @@
 
 use crate::proto::{AttributeValue, FunctionProto, NodeProto};
 
+/// Attributes of one node or function; they are few, so that looking one up may walk them.
+const MAX_ATTRIBUTES: usize = 256;
+
 /// Attributes by name.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes<'m> {
@@ -16,6 +19,7 @@ impl<'m> Attributes<'m> {
     ///
     /// **Errors**: an attribute twice, a reference of another kind than what it refers to, a graph by reference.
     pub(crate) fn of_node(node: &'m NodeProto<'m>, outer: &Attributes<'m>) -> Result<Self, String> {
+        check_count(node.attributes.len())?;
         let mut out = Self::default();
         for attribute in &node.attributes {
             let (name, mut value) = (attribute.name, &attribute.value);
@@ -47,6 +51,7 @@ impl<'m> Attributes<'m> {
     ///
     /// **Errors**: an attribute that the function does not declare.
     pub(crate) fn bound_to(mut self, function: &'m FunctionProto<'m>) -> Result<Self, String> {
+        check_count(function.attributes.len().max(function.attribute_protos.len()))?;
         self.declared = function.attributes.clone();
         self.declared.extend(function.attribute_protos.iter().map(|a| a.name));
         if let Some((unknown, _)) = self.list.iter().find(|(name, _)| !self.declared.contains(name)) {
@@ -75,4 +80,8 @@ impl<'m> Attributes<'m> {
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&'m str, &'m AttributeValue<'m>)> + '_ {
         self.list.iter().copied()
     }
+}
+
+fn check_count(n: usize) -> Result<(), String> {
+    if n <= MAX_ATTRIBUTES { Ok(()) } else { Err(format!("{n} attributes are more than {MAX_ATTRIBUTES}")) }
 }

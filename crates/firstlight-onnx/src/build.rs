@@ -12,11 +12,11 @@ use crate::error::LoadError;
 use crate::node_ctx::NodeCtx;
 use crate::ops;
 use crate::order::order;
-use crate::proto::{GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
+use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
 use crate::spec::{dtype_declared, spec_of};
 use crate::survey::{domain_of, node_name};
 use crate::tensors::Tensors;
-use firstlight_graph::{Graph, NodeId, Op, Spec, ValueId, declared_dtype};
+use firstlight_graph::{Graph, NodeId, Op, OpInfo, Spec, TypeRef, ValueId, declared_dtype};
 use firstlight_tensor::{DType, Tensor};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -28,6 +28,9 @@ const NEWEST_OPSET: i64 = 28;
 
 /// Newest version of the file format that the importer has been checked against.
 const NEWEST_IR_VERSION: i64 = 14;
+
+/// Warnings kept; a file that has more has said enough.
+const MAX_WARNINGS: usize = 100;
 
 /// A graph being built.
 #[derive(Debug)]
@@ -85,6 +88,9 @@ pub(crate) struct Subgraph {
     pub(crate) outputs: Vec<Option<DType>>,
 }
 
+/// Names of the model's outputs with their declared specs.
+pub(crate) type DeclaredOutputs = Vec<(String, Option<Spec>)>;
+
 /// The state of an import.
 #[derive(Debug)]
 pub(crate) struct Builder<'m> {
@@ -96,8 +102,12 @@ pub(crate) struct Builder<'m> {
     /// Functions being inlined, outermost first.
     pub(crate) calls: Vec<String>,
     n_expanded: usize,
+    /// Bytes that names of inlined nodes may still take: an eighth of the limit on the parsed structure.
     label_bytes_left: usize,
+    /// Operator sets of the model.
     opsets: Rc<Opsets>,
+    /// Operator sets of functions called so far.
+    function_opsets: HashMap<*const FunctionProto<'m>, Rc<Opsets>>,
     warnings: Vec<String>,
 }
 
@@ -125,8 +135,9 @@ impl<'m> Builder<'m> {
             frames: Vec::new(),
             calls: Vec::new(),
             n_expanded: 0,
-            label_bytes_left: limits.struct_bytes,
+            label_bytes_left: limits.struct_bytes / 8,
             opsets,
+            function_opsets: HashMap::new(),
             warnings,
         })
     }
@@ -136,17 +147,14 @@ impl<'m> Builder<'m> {
     }
 
     /// Builds the model's own graph.
-    pub(crate) fn main_graph(
-        &mut self,
-        proto: &'m GraphProto<'m>,
-    ) -> Result<(Graph, Vec<(String, Option<Spec>)>), LoadError> {
+    pub(crate) fn main_graph(&mut self, proto: &'m GraphProto<'m>) -> Result<(Graph, DeclaredOutputs), LoadError> {
         self.levels.push(Level::new(proto.name));
         let frame = Frame::new(0, self.opsets.clone(), Rc::default(), false, String::new());
         self.frames.push(frame);
         self.declare(proto)?;
         for input in &proto.inputs {
             let fail = |problem: String| LoadError::Model(format!("input `{}`: {problem}", input.name));
-            let spec = input.ty.as_ref().ok_or_else(|| "it has no type".to_owned()).and_then(spec_of).map_err(fail)?;
+            let spec = spec_of("input", input)?;
             // An initializer that is listed as an input is its default.
             let default = match self.binding(input.name).copied() {
                 Some(Binding::Initializer(t)) => Some(self.tensors.dense(t)?),
@@ -167,8 +175,7 @@ impl<'m> Builder<'m> {
             let reader = || format!("the graph's output `{}`", output.name);
             let value = self.value(output.name, &reader)?.ok_or_else(|| missing(output.name, reader()))?;
             self.level_mut().graph.output(output.name, value).map_err(|e| LoadError::Model(e.to_string()))?;
-            let spec = output.ty.as_ref().map(spec_of).transpose();
-            let spec = spec.map_err(|problem| LoadError::Model(format!("output `{}`: {problem}", output.name)))?;
+            let spec = output.ty.as_ref().map(|_| spec_of("output", output)).transpose()?;
             outputs.push((output.name.to_owned(), spec));
         }
         self.frames.pop();
@@ -251,7 +258,7 @@ impl<'m> Builder<'m> {
         };
         let whose = self.calls.last().map_or(String::new(), |function| format!(" of function {function}"));
         let warning = format!("the nodes{whose} are not in topological order; they were sorted");
-        if !self.warnings.contains(&warning) {
+        if self.warnings.len() < MAX_WARNINGS && !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
         sorted.into_iter().filter_map(|i| Some((i, nodes.get(i)?))).try_for_each(|(i, node)| self.node(node, label(i)))
@@ -430,15 +437,18 @@ impl<'m> Builder<'m> {
         declared: &[Option<DType>],
     ) -> Result<NodeId, LoadError> {
         // Names grow with the calls that they are inlined through.
-        let label_bytes = name.len() + labels.iter().map(|label| label.len()).sum::<usize>();
-        self.label_bytes_left = self.label_bytes_left.checked_sub(label_bytes).ok_or_else(|| LoadError::Limit {
-            limit: "struct_bytes",
-            value: self.limits.struct_bytes,
-            what: format!("names of nodes up to `{name}`"),
-        })?;
+        if !self.calls.is_empty() {
+            let label_bytes = name.len() + labels.iter().map(|label| label.len()).sum::<usize>();
+            self.label_bytes_left = self.label_bytes_left.checked_sub(label_bytes).ok_or_else(|| LoadError::Limit {
+                limit: "struct_bytes",
+                value: self.limits.struct_bytes,
+                what: format!("names of inlined nodes up to `{name}`"),
+            })?;
+        }
         let level = self.level_mut();
         let info = op.info();
         let input_dtypes: Vec<_> = inputs.iter().map(|input| input.and_then(|value| level.dtype(value))).collect();
+        check_types(name, info, &input_dtypes)?;
         let known = (0..labels.len()).map(|i| {
             let told = dtypes.get(i).copied().flatten();
             told.or_else(|| declared_dtype(info, &input_dtypes, i)).or(declared.get(i).copied().flatten())
@@ -451,6 +461,11 @@ impl<'m> Builder<'m> {
         })?;
         level.dtypes.push(known);
         Ok(node)
+    }
+
+    pub(crate) fn opsets_of(&mut self, function: &'m FunctionProto<'m>) -> Rc<Opsets> {
+        let known = self.function_opsets.entry(std::ptr::from_ref(function));
+        known.or_insert_with(|| Rc::new(self.opsets.of_function(function))).clone()
     }
 
     pub(crate) fn bind(&mut self, name: &'m str, binding: Binding<'m>) {
@@ -541,6 +556,19 @@ impl<'m> Frame<'m> {
             None => format!("{}{name}", self.prefix),
         }
     }
+}
+
+/// Checks that an op takes the element types of its inputs, as far as they are known.
+fn check_types(node: &str, info: &OpInfo, inputs: &[Option<DType>]) -> Result<(), LoadError> {
+    for (i, dtype) in inputs.iter().enumerate() {
+        let (Some(dtype), Some(param)) = (dtype, info.input_param(i)) else { continue };
+        let TypeRef::Var(var) = param.ty else { continue };
+        if info.types.get(usize::from(var)).is_some_and(|var| !var.allowed.contains(dtype)) {
+            let problem = format!("elements of {dtype} are not supported as its input {i} ({})", param.name);
+            return Err(LoadError::UnsupportedNode { node: node.into(), op: info.name.into(), problem });
+        }
+    }
+    Ok(())
 }
 
 fn missing(value: &str, reader: String) -> LoadError {

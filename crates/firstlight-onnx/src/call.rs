@@ -39,6 +39,14 @@ fn label(f: &FunctionProto<'_>) -> String {
     format!("{}.{}{overload}", domain_of(f.domain), f.name)
 }
 
+/// What names inside a call begin with: the call's own name, or the end of a long one.
+fn prefix_of(name: &str) -> String {
+    const MAX_BYTES: usize = 256;
+    let start = name.ceil_char_boundary(name.len().saturating_sub(MAX_BYTES));
+    let (dots, tail) = (if start > 0 { "…" } else { "" }, name.get(start..).unwrap_or(name));
+    format!("{dots}{tail}/")
+}
+
 /// Operator sets that a graph or function imports, and their versions.
 #[derive(Clone, Debug)]
 pub(crate) struct Opsets(HashMap<String, i64>);
@@ -100,16 +108,12 @@ impl<'m> Builder<'m> {
             return Err(fail(format!("it has {} outputs, got {}", function.outputs.len(), node.outputs.len())));
         }
         let attributes = attributes.bound_to(function).map_err(&fail)?;
-        let opsets = Rc::new(self.frame().opsets.of_function(function));
+        let opsets = self.opsets_of(function);
         let level = self.levels.len() - 1;
-        let mut frame = Frame::new(level, opsets, Rc::new(attributes), false, format!("{name}/"));
-        for (actual, formal) in node.outputs.iter().zip(&function.outputs) {
-            // A result carries the caller's name, unless it is one of the inputs handed back.
-            if !actual.is_empty() && !function.inputs.contains(formal) {
-                frame.renamed.entry(formal).or_insert_with(|| self.frame().value_label(actual));
-            }
-        }
-        self.frames.push(frame);
+        let caller = self.frame();
+        let labels = node.outputs.iter().zip(&function.outputs).filter(|(actual, _)| !actual.is_empty());
+        let labels: Vec<_> = labels.map(|(actual, formal)| (*formal, caller.value_label(actual))).collect();
+        self.frames.push(Frame::new(level, opsets, Rc::new(attributes), false, prefix_of(name)));
         self.calls.push(callee.clone());
         for (i, formal) in function.inputs.iter().enumerate() {
             let value = inputs.get(i).copied().flatten();
@@ -117,6 +121,13 @@ impl<'m> Builder<'m> {
                 return Err(fail(format!("the function lists its input `{formal}` twice")));
             }
             self.bind(formal, value.map_or(Binding::Omitted, Binding::Value));
+        }
+        let frame = self.frame_mut();
+        for (formal, label) in labels {
+            // A result carries the caller's name, unless it is one of the inputs handed back.
+            if !frame.is_bound(formal) {
+                frame.renamed.entry(formal).or_insert(label);
+            }
         }
         self.declare_types(function.value_info.iter());
         self.nodes(&function.nodes)?;

@@ -42,6 +42,22 @@ pub enum LoadError {
         /// What is wrong.
         problem: String,
     },
+    /// A node that ONNX allows, with a setting or element type that is not supported.
+    UnsupportedNode {
+        /// The node's name, as above.
+        node: String,
+        /// Its op.
+        op: String,
+        /// What is not supported.
+        problem: String,
+    },
+    /// An input or output of the graph of a type that is not supported.
+    UnsupportedValue {
+        /// The value.
+        value: String,
+        /// What is not supported.
+        problem: String,
+    },
     /// Nodes that need each other's values.
     Cycle {
         /// The nodes, each reading a value of the next one and the last one a value of the first.
@@ -94,10 +110,30 @@ pub struct UnsupportedOp {
 }
 
 impl LoadError {
+    /// Whether the model may be fine and only asks for something that is not supported.
+    pub fn is_unsupported(&self) -> bool {
+        match self {
+            LoadError::Unsupported(_) | LoadError::UnsupportedNode { .. } | LoadError::UnsupportedValue { .. } => true,
+            LoadError::Io { .. }
+            | LoadError::Malformed(_)
+            | LoadError::Limit { .. }
+            | LoadError::Model(_)
+            | LoadError::Node { .. }
+            | LoadError::Cycle { .. }
+            | LoadError::TwoWriters { .. }
+            | LoadError::MissingValue { .. }
+            | LoadError::Tensor(_)
+            | LoadError::External { .. } => false,
+        }
+    }
+
     /// The error as seen from around the node whose subgraph it happened in.
     pub(crate) fn inside(self, outer: &str) -> Self {
         match self {
             LoadError::Node { node, op, problem } => LoadError::Node { node: format!("{outer}/{node}"), op, problem },
+            LoadError::UnsupportedNode { node, op, problem } => {
+                LoadError::UnsupportedNode { node: format!("{outer}/{node}"), op, problem }
+            }
             LoadError::MissingValue { value, reader } => {
                 LoadError::MissingValue { value, reader: format!("{reader} inside node `{outer}`") }
             }
@@ -127,7 +163,10 @@ impl fmt::Display for LoadError {
                 write!(f, "{} op{} not supported:", ops.len(), if ops.len() == 1 { " is" } else { "s are" })?;
                 ops.iter().try_for_each(|op| write!(f, "\n  {op}"))
             }
-            LoadError::Node { node, op, problem } => write!(f, "node `{node}` ({op}): {problem}"),
+            LoadError::Node { node, op, problem } | LoadError::UnsupportedNode { node, op, problem } => {
+                write!(f, "node `{node}` ({op}): {problem}")
+            }
+            LoadError::UnsupportedValue { value, problem } => write!(f, "value `{value}`: {problem}"),
             LoadError::Cycle { nodes, values } => {
                 write!(f, "the graph has a cycle:")?;
                 for (i, (node, value)) in nodes.iter().zip(values).enumerate() {

@@ -77,7 +77,7 @@ impl Default for Limits {
             nesting: p.nesting,
             rank: p.rank,
             name_bytes: p.name_bytes,
-            function_expansion: 250_000,
+            function_expansion: 100_000,
             folded_bytes: 1 << 30,
             struct_bytes: p.struct_bytes,
         }

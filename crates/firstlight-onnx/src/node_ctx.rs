@@ -49,6 +49,12 @@ impl<'b, 'm> NodeCtx<'b, 'm> {
         LoadError::Node { node: self.name.clone(), op: self.node.op_type.into(), problem: problem.into() }
     }
 
+    /// An error about something that ONNX allows and that is not supported.
+    pub(crate) fn unsupported(&self, problem: impl Into<String>) -> LoadError {
+        let (node, op) = (self.name.clone(), self.node.op_type.into());
+        LoadError::UnsupportedNode { node, op, problem: problem.into() }
+    }
+
     /// Checks that every attribute has been read.
     pub(crate) fn finish(&self) -> Result<(), LoadError> {
         match self.attributes.iter().zip(&self.read).find(|(_, read)| !**read) {
@@ -258,6 +264,7 @@ impl<'b, 'm> NodeCtx<'b, 'm> {
         let node = self.builder.push(&self.name, op.into(), inputs, outputs, dtypes).map_err(|e| match e {
             // The op's name as the file has it.
             LoadError::Node { node, problem, .. } => LoadError::Node { node, op: self.node.op_type.into(), problem },
+            LoadError::UnsupportedNode { problem, .. } => self.unsupported(problem),
             other => other,
         })?;
         Ok((0..outputs.len() as u32).map(|output| ValueId { node, output }).collect())

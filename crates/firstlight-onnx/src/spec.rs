@@ -1,24 +1,30 @@
 //! Declared types as specs of the graph.
 
-use crate::proto::{DimProto, TypeProto};
+use crate::error::LoadError;
+use crate::proto::{DimProto, TypeProto, ValueInfoProto};
 use firstlight_graph::Spec;
 use firstlight_tensor::pb::dtype_of;
 use firstlight_tensor::{DType, Dim, SymShape};
 
-/// The spec that a declared type gives.
+/// The spec that the declared type of a graph's input or output gives.
 ///
-/// **Errors**: what it is instead of a tensor.
-pub(crate) fn spec_of(ty: &TypeProto<'_>) -> Result<Spec, String> {
-    let tensor = match ty {
-        TypeProto::Tensor(tensor) => tensor,
-        TypeProto::Unset => return Err("it has no type".into()),
-        TypeProto::SparseTensor(_) => return Err("sparse tensors are not supported".into()),
-        TypeProto::Sequence(_) => return Err("sequences are not supported".into()),
-        TypeProto::Optional(_) => return Err("optional values are not supported".into()),
-        TypeProto::Map { .. } => return Err("maps are not supported".into()),
-        TypeProto::Opaque => return Err("opaque types are not supported".into()),
+/// **Errors**: no type, an unknown element type, something that is not a tensor.
+pub(crate) fn spec_of(what: &str, value: &ValueInfoProto<'_>) -> Result<Spec, LoadError> {
+    let unknown = |problem: String| LoadError::Model(format!("{what} `{}`: {problem}", value.name));
+    let unsupported = |problem: &str| {
+        Err(LoadError::UnsupportedValue { value: value.name.into(), problem: format!("{problem} are not supported") })
     };
-    let dtype = dtype_of(tensor.elem_type).ok_or_else(|| format!("element type {} is unknown", tensor.elem_type))?;
+    let tensor = match &value.ty {
+        Some(TypeProto::Tensor(tensor)) => tensor,
+        None | Some(TypeProto::Unset) => return Err(unknown("it has no type".into())),
+        Some(TypeProto::SparseTensor(_)) => return unsupported("sparse tensors"),
+        Some(TypeProto::Sequence(_)) => return unsupported("sequences"),
+        Some(TypeProto::Optional(_)) => return unsupported("optional values"),
+        Some(TypeProto::Map { .. }) => return unsupported("maps"),
+        Some(TypeProto::Opaque) => return unsupported("opaque types"),
+    };
+    let dtype = dtype_of(tensor.elem_type);
+    let dtype = dtype.ok_or_else(|| unknown(format!("element type {} is unknown", tensor.elem_type)))?;
     let dims = tensor.shape.as_ref().map(|dims| dims.iter().map(dim_of).collect::<SymShape>());
     Ok(Spec { dtype, dims })
 }

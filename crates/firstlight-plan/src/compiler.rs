@@ -15,12 +15,12 @@ use firstlight_backend::{KernelCall, KernelCtx, Loc, OperandSpec, Storage};
 use firstlight_graph::{NodeId, Op, OpError, OpErrorKind, OutInfo, ValueId, ValueInfo, infer_known};
 use firstlight_tensor::{DType, OwnedBytes, Shape, SymShape, Tensor};
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, RwLock};
 
 /// Storages that the caller feeds for constants of the root graph, by the dense index of the value.
-pub type Adopted = HashMap<u32, (OperandSpec, Arc<RwLock<Storage>>)>;
+pub type Adopted = BTreeMap<u32, (OperandSpec, Arc<RwLock<Storage>>)>;
 
 /// How an input enters a plan.
 #[derive(Clone, Debug)]

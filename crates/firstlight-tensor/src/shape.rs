@@ -35,6 +35,8 @@ impl Shape {
     }
 
     /// Row-major strides in elements.
+    ///
+    /// **Edge cases**: an empty shape may have dims whose product overflows; its strides saturate.
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.rank());
         for i in (1..self.rank()).rev() {

@@ -34,9 +34,17 @@ impl SpinClock {
         self.idle_since = None;
     }
 
-    /// [`SpinClock::spin`] for as long as an idle worker may during a run.
+    /// [`SpinClock::spin`] for an idle worker during a run.
+    ///
+    /// The worker offers its core now and then. On a busy machine a woken worker may have been put on the caller's own core, and
+    /// would otherwise hold the caller up for as long as it spins. (A thread that waits for one thing does not do this: the offer
+    /// may cost it a whole time slice.)
     pub(super) fn spin_in_run(&mut self, look: &dyn Fn() -> bool) -> bool {
-        self.spin(SPIN_IN_RUN, look)
+        let spun = self.spin(SPIN_IN_RUN, look);
+        if spun && !look() {
+            thread::yield_now();
+        }
+        spun
     }
 
     /// Spins for a microsecond or two, or until `look()`. False, at once, if the thread has been idle for longer than `window`.

@@ -14,7 +14,7 @@ use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub const BINDINGS: &[KernelBinding] = &[KernelBinding {
+pub(super) const BINDINGS: &[KernelBinding] = &[KernelBinding {
     op: OpKind::Conv,
     types: &[DType::F32],
     kernel: conv_f32,

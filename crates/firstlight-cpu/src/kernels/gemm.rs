@@ -11,7 +11,7 @@ use firstlight_tensor::{DType, bf16, f16};
 const GEMM: KernelBinding =
     KernelBinding { op: OpKind::Gemm, caps: Caps { unaligned: true, capture_safe: true }, source: "plain", ..ROW };
 
-pub const BINDINGS: &[KernelBinding] = &[
+pub(super) const BINDINGS: &[KernelBinding] = &[
     KernelBinding { types: &[DType::F32], kernel: gemm_f32, scratch_bytes: scratch_f32, source: "tiles", ..GEMM },
     KernelBinding { types: &[DType::F64], kernel: gemm::<f64>, ..GEMM },
     KernelBinding { types: &[DType::F16], kernel: gemm::<f16>, ..GEMM },

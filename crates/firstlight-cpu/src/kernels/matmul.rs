@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 const MATMUL: KernelBinding =
     KernelBinding { op: OpKind::MatMul, caps: Caps { unaligned: true, capture_safe: true }, source: "plain", ..ROW };
 
-pub const BINDINGS: &[KernelBinding] = &[
+pub(super) const BINDINGS: &[KernelBinding] = &[
     KernelBinding { types: &[DType::F32], kernel: matmul_f32, scratch_bytes: scratch_f32, source: "tiles", ..MATMUL },
     KernelBinding { types: &[DType::F64], kernel: matmul::<f64>, ..MATMUL },
     KernelBinding { types: &[DType::F16], kernel: matmul::<f16>, ..MATMUL },

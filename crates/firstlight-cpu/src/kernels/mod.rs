@@ -14,12 +14,18 @@ mod gemm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
+mod norm;
 mod number;
 mod pad;
+mod pow;
+mod real;
+mod reduce;
 mod rows;
 mod runs;
 mod select;
+mod shapes;
 mod slice;
+mod softmax;
 mod spread;
 mod strided;
 mod transpose;
@@ -33,6 +39,11 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::NUMBERS,
     cast::BINDINGS,
     select::BINDINGS,
+    pow::BINDINGS,
+    reduce::BINDINGS,
+    softmax::BINDINGS,
+    norm::BINDINGS,
+    shapes::BINDINGS,
     transpose::BINDINGS,
     concat::BINDINGS,
     slice::BINDINGS,

@@ -32,8 +32,8 @@ pub(super) fn spread<T: Send>(
         body(0, out);
         return Ok(());
     }
-    // Chunks of single elements end on cache lines.
-    let unit = if unit <= 1 { 64 } else { unit };
+    // Chunks of many single elements end on cache lines.
+    let unit = if unit <= 1 && out.len() >= 64 * n_chunks { 64 } else { unit.max(1) };
     let chunk = out.len().div_ceil(unit).div_ceil(n_chunks) * unit;
     for_chunks_mut_cost(pool, out, chunk, cost_ns, &|i, part| body(i * chunk, part))
 }

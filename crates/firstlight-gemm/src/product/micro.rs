@@ -20,6 +20,8 @@ pub(crate) struct SlabA {
     pub(crate) k_stride: usize,
     /// Offset of each k-step from the row's start, or null.
     pub(crate) table: *const u32,
+    /// About where the factors of the first step lie; only prefetched.
+    pub(crate) near: *const f32,
 }
 
 /// Factors of `kc` k-steps.
@@ -140,6 +142,7 @@ unsafe fn column<S: Simd, const NV: usize, const TABLE: bool>(
             unsafe { tile::<S, $mr, NV, TABLE>(s, &slab, b_stride, out, row + i, col, width) };
             i += $mr;
             slab.a.ptr = slab.a.ptr.wrapping_add($mr * slab.a.row_stride);
+            slab.a.near = slab.a.near.wrapping_add($mr * slab.a.row_stride);
         }};
     }
     if S::WIDE {
@@ -198,7 +201,11 @@ unsafe fn tile<S: Simd, const MR: usize, const NV: usize, const TABLE: bool>(
         let rs = slab.a.row_stride;
         let mut a = slab.a.ptr;
         let mut b = slab.b;
+        let mut near = slab.a.near;
         for k in 0..slab.kc {
+            // The next rows of `lhs`, one line of one row a step.
+            s.prefetch(near.wrapping_add((MR + (k & 7)) * rs));
+            near = near.wrapping_add(if TABLE { 1 } else { slab.a.k_stride });
             let at = if TABLE { a.wrapping_add(*slab.a.table.add(k) as usize) } else { a };
             let mut bv = [s.splat(0.0); NV];
             for (v, bv) in bv.iter_mut().enumerate() {

@@ -22,8 +22,8 @@ pub use pack::{ConvInput, Geometry};
 
 /// Columns of a full panel.
 pub const NR: usize = 48;
-/// k-steps of a slab: `KC x NR` f32 fill the first-level cache.
-pub(crate) const KC: usize = 256;
+/// Most k-steps of a slab: a panel of it about fills the first-level cache. Two channel blocks of 3x3 taps.
+pub(crate) const KC: usize = 288;
 /// Panels that share one pass over the rows of `lhs`.
 pub(crate) const PANELS: usize = 4;
 /// Rows that share a slab of panels before the next rows.
@@ -79,18 +79,15 @@ impl<'a> Lhs<'a> {
 
     /// Rows from `row` on, k-steps from `k` on; the row must exist if there are any steps.
     fn slab(&self, row: usize, k: usize) -> SlabA {
-        let p = self.src.as_ptr().wrapping_add(row * self.row_stride);
-        match self.steps {
-            Steps::Stride { stride, .. } => SlabA {
-                ptr: p.wrapping_add(k * stride),
-                row_stride: self.row_stride,
-                k_stride: stride,
-                table: std::ptr::null(),
-            },
-            Steps::Table(offsets) => {
-                SlabA { ptr: p, row_stride: self.row_stride, k_stride: 0, table: offsets.as_ptr().wrapping_add(k) }
+        let start = self.src.as_ptr().wrapping_add(row * self.row_stride);
+        let (ptr, k_stride, table, near) = match self.steps {
+            Steps::Stride { stride, .. } => {
+                let ptr = start.wrapping_add(k * stride);
+                (ptr, stride, std::ptr::null(), ptr)
             }
-        }
+            Steps::Table(offsets) => (start, 0, offsets.as_ptr().wrapping_add(k), start.wrapping_add(k)),
+        };
+        SlabA { ptr, row_stride: self.row_stride, k_stride, table, near }
     }
 }
 
@@ -279,6 +276,19 @@ impl Isa {
     }
 }
 
+/// k-steps of a slab: equal slabs, and of a convolution whole channel blocks, whose filters lie together.
+#[inline(always)]
+fn slab_steps(rhs: &Rhs<'_>, k: usize) -> usize {
+    let unit = match rhs {
+        Rhs::Conv(input) => input.steps_per_block(),
+        _ => LANES,
+    };
+    if unit == 0 || unit > KC {
+        return KC;
+    }
+    k.div_ceil(k.div_ceil(KC / unit * unit)).next_multiple_of(unit)
+}
+
 /// # Safety
 /// As [`Isa::product_tile`], with its conditions checked and no empty range; `scratch` is writable for
 /// [`PRODUCT_SCRATCH_ELEMS`] f32 unless none are needed.
@@ -308,6 +318,7 @@ pub(crate) unsafe fn product_tile<S: Simd>(
             Rhs::Conv(_) => {}
         }
     }
+    let slab_steps = slab_steps(rhs, k);
     // Panels start on a cache line.
     let scratch = scratch.wrapping_add(scratch.align_offset(64).min(LANES));
     let mut col = cols.start;
@@ -315,7 +326,7 @@ pub(crate) unsafe fn product_tile<S: Simd>(
         let group = (NR * PANELS).min(cols.end - col);
         let mut k0 = 0;
         while k0 < k {
-            let kc = KC.min(k - k0);
+            let kc = slab_steps.min(k - k0);
             let mut done = 0;
             while done < group {
                 let width = NR.min(group - done);

@@ -2,6 +2,9 @@
 
 mod conv;
 
+/// Rows between a row's use and its prefetch.
+const AHEAD: usize = 16;
+
 use super::{Matrix, Rhs};
 use crate::simd::{LANES, Simd};
 pub use conv::{ConvInput, Geometry};
@@ -37,6 +40,7 @@ unsafe fn row_major<S: Simd>(s: S, b: &Matrix<'_>, k0: usize, kc: usize, col: us
                 let x = if width - c >= LANES { s.load(from.add(c)) } else { s.load_n(from.add(c), width - c) };
                 s.store(to.add(c), x);
             }
+            s.prefetch(from.wrapping_add(AHEAD * b.row_stride + c));
             c += LANES;
         }
     }

@@ -172,7 +172,7 @@ pub(crate) unsafe fn transposed<S: Simd>(
                 2 => columns::<S, 2>(s, lhs, b, out, row, cols.clone()),
                 3 => columns::<S, 3>(s, lhs, b, out, row, cols.clone()),
                 4 => columns::<S, 4>(s, lhs, b, out, row, cols.clone()),
-                5 | 6 | 7 if !S::WIDE => columns::<S, 4>(s, lhs, b, out, row, cols.clone()),
+                5..=7 if !S::WIDE => columns::<S, 4>(s, lhs, b, out, row, cols.clone()),
                 5 => columns::<S, 5>(s, lhs, b, out, row, cols.clone()),
                 6 => columns::<S, 6>(s, lhs, b, out, row, cols.clone()),
                 7 => columns::<S, 7>(s, lhs, b, out, row, cols.clone()),

@@ -37,7 +37,7 @@ fn binary(ctx: &mut NodeCtx<'_, '_>, op: impl Into<Op>) -> Result<Values, LoadEr
 fn line_up(ctx: &mut NodeCtx<'_, '_>, a: ValueId, b: ValueId, axis: i64) -> Result<ValueId, LoadError> {
     let ranks = ctx.rank(a).zip(ctx.rank(b));
     let (rank_a, rank_b) = ranks.ok_or_else(|| {
-        ctx.error(
+        ctx.unsupported(
             "it broadcasts at an axis, and the ranks of its operands are not declared; convert the model to opset 7",
         )
     })?;
@@ -86,7 +86,7 @@ pub(super) fn cast(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     let to = dtype.ok_or_else(|| ctx.error(format!("attribute `to` is {number}, which is no element type")))?;
     let op = Op::from(ops::Cast { to });
     if !op.info().types.iter().any(|var| var.allowed.contains(&to)) {
-        return Err(ctx.error(format!("casts to {to} are not supported")));
+        return Err(ctx.unsupported(format!("casts to {to} are not supported")));
     }
     let inputs = std::mem::take(&mut ctx.inputs);
     ctx.emit_typed(op, &inputs, &[Some(to)])

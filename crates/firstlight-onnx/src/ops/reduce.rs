@@ -11,7 +11,7 @@ pub(super) fn layer_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, L
     let epsilon = ctx.float("epsilon")?.unwrap_or(1e-5);
     match ctx.int("stash_type")? {
         None | Some(1) => ctx.emit(ops::LayerNormalization { axis, epsilon }),
-        Some(other) => Err(ctx.error(format!("stash_type {other} is not supported, 1 (f32) is"))),
+        Some(other) => Err(ctx.unsupported(format!("stash_type {other} is not supported, 1 (f32) is"))),
     }
 }
 

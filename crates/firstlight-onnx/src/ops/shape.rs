@@ -24,7 +24,7 @@ pub(super) fn range(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     if ctx.opset >= 27
         && let Some(other) = ctx.int("stash_type")?.filter(|ty| *ty != 1)
     {
-        return Err(ctx.error(format!("stash_type {other} is not supported, 1 (f32) is")));
+        return Err(ctx.unsupported(format!("stash_type {other} is not supported, 1 (f32) is")));
     }
     ctx.emit(ops::Range)
 }

@@ -145,7 +145,7 @@ pub struct ProtoLimits {
 
 impl Default for ProtoLimits {
     fn default() -> Self {
-        Self { nesting: 32, nodes: 1_000_000, rank: 64, name_bytes: 65_536, struct_bytes: 1 << 30 }
+        Self { nesting: 32, nodes: 1_000_000, rank: 64, name_bytes: 4096, struct_bytes: 1 << 30 }
     }
 }
 

@@ -101,11 +101,11 @@ fn inputs_and_outputs_may_be_left_out_or_handed_through() {
     assert!(graph.to_string().contains("Slice(%0, %1, %1, _, %1)"), "{graph}");
     assert_eq!(graph.outputs()[1].1, graph.inputs()[0].value);
     let fails = |inputs: &[&str], outputs: &[&str]| {
-        error(model(x().node("l.F", inputs, outputs).output("y"), std::slice::from_ref(&f)))
+        error(model(x().input("i", 7, &[1]).node("l.F", inputs, outputs).output("y"), std::slice::from_ref(&f)))
     };
     assert!(fails(&["x"; 6], &["y"]).contains("node `F_0` (l.F): it takes 5 inputs, got 6"));
     assert!(fails(&["x"], &["y", "z", "w"]).contains("it has 2 outputs, got 3"));
-    assert!(fails(&["", "x", "x"], &["y"]).contains("Slice needs its input 0"));
+    assert!(fails(&["", "i", "i"], &["y"]).contains("Slice needs its input 0"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod control;
 mod functions;
+mod mutated;
 mod opsets;
 
 use super::*;
@@ -301,6 +302,21 @@ fn attributes_are_checked() {
 }
 
 #[test]
+fn what_is_not_supported_says_so() {
+    let load = |op: &str, dtype: i64, fill: fn(&mut Writer)| {
+        let g = G::default().input("x", dtype, &[2]).node_with(op, &["x"], &["y"], fill).output("y");
+        load_bytes(g.model(27), &LoadOptions::default()).map(|_| ()).map_err(|e| (e.is_unsupported(), e.to_string()))
+    };
+    assert_eq!(load("Cast", 1, |n| attr_int(n, "to", 1)), Ok(()));
+    let e = load("Cast", 22, |n| attr_int(n, "to", 1)).unwrap_err();
+    assert_eq!(e, (true, "node `Cast_0` (Cast): elements of i4 are not supported as its input 0 (input)".into()));
+    let e = load("Cast", 1, |n| attr_int(n, "to", 22)).unwrap_err();
+    assert_eq!(e, (true, "node `Cast_0` (Cast): casts to i4 are not supported".into()));
+    assert!(load("Nothing", 1, |_| ()).unwrap_err().0);
+    assert!(!load("Cast", 1, |_| ()).unwrap_err().0);
+}
+
+#[test]
 fn models_that_are_none() {
     assert!(error(b"This is plain text.".to_vec()).contains("not a readable ONNX model: at byte"));
     assert!(error(Vec::new()).contains("holds no graph; is it an ONNX model?"));
@@ -313,7 +329,7 @@ fn models_that_are_none() {
     assert!(error(typeless.model(17)).contains("input `x`: it has no type"));
     let mut sequence = G::default();
     sequence.0.message(11, |v| _ = v.text(1, "s").message(2, |t| _ = t.message(4, |_| ())));
-    assert!(error(sequence.model(17)).contains("input `s`: sequences are not supported"));
+    assert!(error(sequence.model(17)).contains("value `s`: sequences are not supported"));
     assert!(error(G::default().input("x", 99, &[]).model(17)).contains("element type 99 is unknown"));
     let bad = G::default().value(11, "x", 1, Some(&[1]));
     let future = import(bad.model(99));

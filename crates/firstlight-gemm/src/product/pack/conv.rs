@@ -73,6 +73,11 @@ impl<'a> ConvInput<'a> {
         self.geometry.out[0] * self.geometry.out[1]
     }
 
+    /// k-steps of a whole channel block.
+    pub(crate) fn steps_per_block(&self) -> usize {
+        (self.geometry.kernel[0] * self.geometry.kernel[1]).saturating_mul(CHANNEL_BLOCK)
+    }
+
     /// Fills `offsets` with the place of each k-step in one filter stored `[channel][kh][kw]`: the table for
     /// [`super::super::Lhs::with_offsets`]. `false` if the length is not [`ConvInput::k`] or an offset needs more than 32 bits.
     pub fn filter_offsets(&self, offsets: &mut [u32]) -> bool {
@@ -198,24 +203,29 @@ pub(super) unsafe fn windows<S: Simd>(
             }
         }
         let n_channels = (in_block - c).min(kc - k);
-        for c in block + c..block + c + n_channels {
-            let from = src.as_ptr().wrapping_add(c * plane);
-            for (run, reach) in runs.iter().zip(&reaches) {
-                let from = from.wrapping_offset(reach.start);
-                // SAFETY: lanes lo..hi are positions inside channel c; the store begins in step k of the panel and ends within a vector of
-                // its end, where later runs, later steps or the panel's overhang lie.
+        let from = src.as_ptr().wrapping_add((block + c) * plane);
+        for (run, reach) in runs.iter().zip(&reaches) {
+            let from = from.wrapping_offset(reach.start);
+            let to = to.wrapping_add(run.column);
+            // Whole vectors where what they write too much is overwritten by the next run.
+            let room = nr - run.column;
+            for c in 0..n_channels {
+                let (from, to) = (from.wrapping_add(c * plane), to.wrapping_add(c * nr));
+                // SAFETY: lanes lo..hi are positions inside a channel; what is written lies in one step of the panel.
                 unsafe {
                     let x = input.load(s, from, reach.lo, reach.hi);
-                    s.store(to.add(run.column), x);
+                    if room >= LANES { s.store(to, x) } else { s.store_n(to, x, room) }
                 }
             }
-            // Columns past the last one: whole lanes of +0, so that no junk slows the arithmetic.
-            if width < nr {
-                // SAFETY: the store begins in step k and ends within a vector of its end.
-                unsafe { s.store(to.add(width), s.splat(0.0)) };
-            }
-            to = to.wrapping_add(nr);
         }
+        // Columns past the last one are +0, so that no junk slows the arithmetic.
+        if width < nr {
+            for c in 0..n_channels {
+                // SAFETY: the rest of one step of the panel.
+                unsafe { s.store_n(to.add(c * nr + width), s.splat(0.0), nr - width) };
+            }
+        }
+        to = to.wrapping_add(n_channels * nr);
         k += n_channels;
         c = 0;
         tap += 1;

@@ -157,7 +157,7 @@ fn pairs(rank: usize, pads: &[i64], axes: Option<&[i64]>) -> Result<SmallVec<[(i
         None => (0..rank).collect(),
     };
     let n = axes.len();
-    if pads.len() % 2 != 0 || pads.len() / 2 != n {
+    if !pads.len().is_multiple_of(2) || pads.len() / 2 != n {
         return Err(OpError::value(format!(
             "expected a begin and an end pad for each of {n} axes, got {}",
             pads.len()

@@ -184,7 +184,7 @@ impl Conv {
         }
         let group = usize::try_from(self.group).ok().filter(|&group| group > 0);
         let group = group.ok_or_else(|| OpError::value(format!("group is {}, expected at least 1", self.group)))?;
-        if w[0] % group != 0 {
+        if !w[0].is_multiple_of(group) {
             return Err(OpError::shape(format!("weights {weights} do not split into {group} groups of filters")));
         }
         let expected = w[1].checked_mul(group);

@@ -317,7 +317,7 @@ impl LSTM {
             }
         }
         let shapes = [geometry.y_shape(), geometry.state_shape(), geometry.state_shape()];
-        for (i, shape) in shapes.iter().enumerate().take(ctx.n_outputs()) {
+        for (i, shape) in shapes.iter().enumerate().take(ctx.n_outputs().max(1)) {
             check_output(ctx, i, shape)?;
         }
         if ctx.outputs().iter().all(|output| output.shape().contains(&0)) {
@@ -472,7 +472,7 @@ fn cases() -> Vec<Case> {
             "reverse",
             LSTM { direction: Direction::Reverse, ..plain() },
             &[x.clone(), w.clone(), r.clone()],
-            &[y(0.275_577_15, 0.163_349_87), one(0.275_577_15), one(0.898_001_37)],
+            &[y(0.275_577_15, 0.163_349_87), one(0.275_577_15), one(0.898_001_4)],
         ),
         case(
             "biases, states and peepholes",
@@ -487,7 +487,7 @@ fn cases() -> Vec<Case> {
                 Some(one(-0.5)),
                 Some(t(&[1, 3], &[0.5, 0.25, -0.5])),
             ],
-            &[y(0.089_482_83, 0.262_582_1), one(0.262_582_1), one(0.892_646_17)],
+            &[y(0.089_482_83, 0.262_582_1), one(0.262_582_1), one(0.892_646_2)],
         ),
         case(
             "both directions, lengths of their own",
@@ -524,7 +524,7 @@ fn cases() -> Vec<Case> {
             "a state beyond the clip",
             LSTM { clip: Some(0.3), ..plain() },
             &[x.clone(), w.clone(), r.clone(), None, None, None, Some(one(3.))],
-            &[y(0.405_177_22, 0.358_847_47), one(0.358_847_47), one(1.232_285_2)],
+            &[y(0.405_177_2, 0.358_847_47), one(0.358_847_47), one(1.232_285_2)],
         ),
         case(
             "other activations",

@@ -179,7 +179,7 @@ impl MaxPool {
         let x = ctx.input(0)?;
         let geometry = self.geometry(x.shape())?;
         let shape = geometry.out_shape();
-        for i in 0..ctx.n_outputs() {
+        for i in 0..ctx.n_outputs().max(1) {
             check_output(ctx, i, &shape)?;
         }
         if shape.contains(&0) {

@@ -1,0 +1,103 @@
+//! Every row of the table against its op's reference: named cases in the row's types and random operands, on 1 and 4
+//! threads, with aligned and unaligned inputs; and no launch allocates.
+
+mod compare;
+mod launch;
+mod random;
+mod samples;
+
+use compare::differences;
+use firstlight_backend::{KernelBinding, KernelBindingTable, Pool, reference_kernel};
+use firstlight_cpu::BINDINGS;
+use firstlight_graph::{ValueInfo, bind_types, infer_known, run_reference};
+use firstlight_tensor::{SymShape, Tensor};
+use launch::{Placement, allocations, launch};
+use random::Random;
+use samples::{Sample, samples};
+
+#[test]
+fn the_rows_make_a_table() {
+    let references = [(firstlight_backend::BackendId::CPU, reference_kernel as firstlight_backend::KernelFn)];
+    let table = KernelBindingTable::finalize(BINDINGS, &references).unwrap();
+    assert!(table.all().len() > 100);
+}
+
+#[test]
+fn rows_agree_with_their_references() {
+    let pools = [Pool::new(1).unwrap(), Pool::new(4).unwrap()];
+    // ROWS_OF=Softmax tries the rows of one op.
+    let only = std::env::var("ROWS_OF").ok();
+    let mut failures = vec![];
+    for row in BINDINGS.iter().flat_map(|rows| rows.iter()) {
+        if only.as_ref().is_some_and(|only| only != row.op.name()) {
+            continue;
+        }
+        let mut random = Random::new(row.op as u64);
+        let mut n_run = 0;
+        for sample in samples(row, &mut random) {
+            match check(row, &sample, &pools) {
+                Ok(ran) => n_run += usize::from(ran),
+                Err(what) => failures.push(format!("{row:?}, {}: {what}", sample.name)),
+            }
+            if failures.len() > 20 {
+                panic!("{}", failures.join("\n"));
+            }
+        }
+        if n_run == 0 {
+            failures.push(format!("{row:?} was never run"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Runs a sample; false when the row does not take it.
+fn check(row: &KernelBinding, sample: &Sample, pools: &[Pool]) -> Result<bool, String> {
+    let known = |tensor: &Tensor| ValueInfo {
+        dtype: tensor.dtype(),
+        dims: SymShape::from(tensor.shape()),
+        value: Some(tensor.clone()),
+    };
+    let infos: Vec<_> = sample.inputs.iter().map(|input| input.as_ref().map(known)).collect();
+    let Ok(outputs) = infer_known(&sample.op, &infos, sample.n_outputs) else { return Ok(false) };
+    let inputs: Vec<_> = sample.inputs.iter().map(|input| input.as_ref().map(Tensor::dtype)).collect();
+    let output_types: Vec<_> = outputs.iter().map(|output| output.dtype).collect();
+    match bind_types(sample.op.info(), &inputs, &output_types) {
+        Ok(types) if types[..] == *row.types => {}
+        _ => return Ok(false),
+    }
+    let views: Vec<_> = sample.inputs.iter().map(|input| input.as_ref().map(Tensor::view)).collect();
+    let expected = run_reference(&sample.op, &views, &outputs);
+    // Small operands are one chunk, whatever the pool.
+    let sizes = sample.inputs.iter().flatten().map(Tensor::n_elems);
+    let out_sizes = outputs.iter().filter_map(|output| output.dims.known()?.n_elems());
+    let is_large = sizes.chain(out_sizes).any(|n_elems| n_elems > 10_000);
+    for pool in &pools[..if is_large { pools.len() } else { 1 }] {
+        for placement in [Placement::Aligned, Placement::Unaligned] {
+            if placement == Placement::Unaligned && !row.caps.unaligned {
+                continue;
+            }
+            let before = || format!("{placement:?}, {} threads", pool.threads());
+            let ran = launch(row, &sample.op, &sample.inputs, &outputs, pool, placement);
+            let Some(ran) = ran else { return Ok(false) };
+            match (&expected, ran) {
+                (Ok(expected), Ok(got)) => {
+                    differences(sample, expected, &got.outputs).map_err(|what| format!("{}: {what}", before()))?;
+                    if pool.threads() == 1 && got.n_allocations > 0 {
+                        return Err(format!("{}: {} allocations", before(), got.n_allocations));
+                    }
+                }
+                (Err(_), Err(_)) => {}
+                (Ok(_), Err(error)) => return Err(format!("{}: {error}", before())),
+                (Err(error), Ok(_)) => return Err(format!("the reference says {error}, the row nothing")),
+            }
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn the_counter_counts() {
+    let (kept, n) = allocations(|| vec![1u8]);
+    assert_eq!((kept.len(), n), (1, 1));
+    assert_eq!(allocations(|| 1).1, 0);
+}
