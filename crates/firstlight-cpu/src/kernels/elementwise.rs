@@ -66,7 +66,9 @@ impl<T: Number> Rows<T> {
         row(OpKind::Sub, &[T::TYPE], |ctx| map2(ctx, T::sub)),
         row(OpKind::Mul, &[T::TYPE], |ctx| map2(ctx, T::mul)),
         row(OpKind::Div, &[T::TYPE], |ctx| map2(ctx, T::div)),
-        row(OpKind::Relu, &[T::TYPE], |ctx| map1(ctx, STREAM_NS, |x: T| if x <= T::zeroed() { T::zeroed() } else { x })),
+        row(OpKind::Relu, &[T::TYPE], |ctx| {
+            map1(ctx, STREAM_NS, |x: T| if x <= T::zeroed() { T::zeroed() } else { x })
+        }),
     ];
     const COMPARE: [KernelBinding; 2] = [
         row(OpKind::Equal, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a == b))),
