@@ -106,7 +106,7 @@ pub(super) fn zip2<U: Pod + Send>(
     if let (Some(step_a), Some(step_b)) = (step(dims_a, a, widths[0]), step(dims_b, b, widths[1])) {
         return spread(ctx.pool(), out, 1, ns_per_elem, &|at, out| {
             let n = out.len();
-            f(stretch(a, widths[0], step_a, at, n), stretch(b, widths[1], step_b, at, n), out);
+            f(stretch(a, widths[0], step_a, at * step_a, n), stretch(b, widths[1], step_b, at * step_b, n), out);
         });
     }
     let runs = Runs::broadcast(dims, [dims_a, dims_b])?;
