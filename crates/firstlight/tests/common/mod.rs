@@ -1,5 +1,5 @@
 //! Small ONNX models, written field by field.
-#![allow(dead_code, reason = "each test uses its own part of this file")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its own part of this file")]
 
 use firstlight::core::wire::Writer;
 
