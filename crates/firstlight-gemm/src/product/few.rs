@@ -138,13 +138,23 @@ unsafe fn lanes<S: Simd>(s: S, n: usize, at: impl Fn(usize) -> *const f32) -> S:
 unsafe fn finish<S: Simd>(s: S, x: S::V, out: &MicroOut<'_>, row: usize, col: usize, n: usize) -> S::V {
     let epilogue = out.epilogue;
     let mut x = if epilogue.alpha != 1.0 { s.mul(x, s.splat(epilogue.alpha)) } else { x };
-    for addend in [&epilogue.bias, &epilogue.residual] {
-        if let Some(Addend { src, row_stride, col_stride, scale }) = addend {
-            let p = src.as_ptr().wrapping_add(row * row_stride + col * col_stride);
-            // SAFETY: as this function's.
-            let values = unsafe { lanes(s, n, |lane| p.wrapping_add(lane * row_stride)) };
-            x = s.add(x, s.mul(s.splat(*scale), values));
-        }
+    if let Some(bias) = &epilogue.bias {
+        // SAFETY: as this function's.
+        x = unsafe { add(s, x, bias, row, col, n) };
+    }
+    if let Some(residual) = &epilogue.residual {
+        // SAFETY: as this function's.
+        x = unsafe { add(s, x, residual, row, col, n) };
     }
     if epilogue.relu { math::relu(s, x) } else { x }
+}
+
+/// # Safety
+/// The addend covers column `col` of rows `row..row + n`.
+#[inline(always)]
+unsafe fn add<S: Simd>(s: S, x: S::V, addend: &Addend<'_>, row: usize, col: usize, n: usize) -> S::V {
+    let p = addend.src.as_ptr().wrapping_add(row * addend.row_stride + col * addend.col_stride);
+    // SAFETY: as this function's.
+    let values = unsafe { lanes(s, n, |lane| p.wrapping_add(lane * addend.row_stride)) };
+    s.add(x, s.mul(s.splat(addend.scale), values))
 }
