@@ -5,8 +5,10 @@
 //!
 //! - `micro.rs`: MR x NR register tiles over one packed (or in-place) slab of `rhs`;
 //! - `pack.rs`: panels of `rhs`, from row-major, transposed and convolution inputs;
+//! - `few.rs`: few columns of `rhs`, `lhs` turned round;
 //! - `small.rs`: few rows of `lhs`, `rhs` read in place.
 
+pub(crate) mod few;
 pub(crate) mod micro;
 pub(crate) mod pack;
 pub(crate) mod small;
@@ -349,8 +351,13 @@ pub(crate) unsafe fn product_tile<S: Simd>(
                         first: k0 == 0,
                         last: k0 + kc == k,
                     };
+                    let part = Part { row, n_rows, col: col + done, width };
                     // SAFETY: the panel has kc steps of whole vectors; the rows and columns lie in the operands and the output.
-                    unsafe { micro::rows(s, &slab, &micro_out, Part { row, n_rows, col: col + done, width }) };
+                    unsafe {
+                        if !(few::takes::<S>(&slab, &part) && (s.table().few_columns)(&slab, &micro_out, part)) {
+                            micro::rows(s, &slab, &micro_out, part);
+                        }
+                    }
                     done += width;
                 }
                 row += n_rows;
