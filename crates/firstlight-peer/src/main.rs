@@ -174,7 +174,8 @@ mod tests {
         let args = args.unwrap();
         assert_eq!((args.threads, args.iters, args.set.len()), (2, 0, 2));
         assert!(args.builder().is_ok());
-        for bad in [&["--model", "m"][..], &["--model"], &["--what", "1"], &["--model", "m", "--case", "c", "--iters", "x"]]
+        for bad in
+            [&["--model", "m"][..], &["--model"], &["--what", "1"], &["--model", "m", "--case", "c", "--iters", "x"]]
         {
             assert!(parse(bad).is_err(), "{bad:?}");
         }
