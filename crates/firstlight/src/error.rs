@@ -154,9 +154,9 @@ impl Error {
                 LoadError::Io { .. } => ErrorKind::File,
                 LoadError::Malformed(_) => ErrorKind::Malformed,
                 LoadError::Limit { .. } => ErrorKind::Limit,
-                LoadError::Unsupported(_)
-                | LoadError::UnsupportedNode { .. }
-                | LoadError::UnsupportedValue { .. } => ErrorKind::Unsupported,
+                LoadError::Unsupported(_) | LoadError::UnsupportedNode { .. } | LoadError::UnsupportedValue { .. } => {
+                    ErrorKind::Unsupported
+                }
                 _ => ErrorKind::InvalidModel,
             },
             Error::Run(error) => match error {
