@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Inputs, answer, assert_close, cpu, cpu_with_limit, prepare, run, sim, sixty_nodes};
-use firstlight_exec::{PersistentOutputs, Pipeline, PrepareOptions, Realized, RealizeRequest, RunError, RunOptions, StorageCache};
+use firstlight_exec::{
+    PersistentOutputs, Pipeline, PrepareOptions, RealizeRequest, Realized, RunError, RunOptions, StorageCache,
+};
 use firstlight_graph::{Graph, Spec, ValueId, ops};
 use firstlight_tensor::{DType, Dim, SymShape, Tensor};
 use std::sync::Arc;
@@ -20,7 +22,11 @@ fn sixty_nodes_agree_on_both_devices_in_every_way_of_running() {
                 let inputs = Inputs::new(rows, flag, trips);
                 let first = run(&executor, &prepared, &inputs, &options).unwrap();
                 assert_close(&first, &answer(&inputs), 1e-5);
-                assert_eq!(first, run(&executor, &prepared, &inputs, &options).unwrap(), "a replay gives the same bits");
+                assert_eq!(
+                    first,
+                    run(&executor, &prepared, &inputs, &options).unwrap(),
+                    "a replay gives the same bits"
+                );
             }
         }
     }

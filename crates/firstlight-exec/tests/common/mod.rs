@@ -3,7 +3,9 @@
 
 use firstlight_backend::{BackendId, Budget, Device, KernelBindingTable, Pool, reference_kernel};
 use firstlight_cpu::CpuDevice;
-use firstlight_exec::{ExecutorConfig, Feed, Outputs, PipelinedExecutor, PrepareOptions, Prepared, RunError, RunOptions};
+use firstlight_exec::{
+    ExecutorConfig, Feed, Outputs, PipelinedExecutor, PrepareOptions, Prepared, RunError, RunOptions,
+};
 use firstlight_graph::{Graph, Op, OpError, Spec, ValueId, ops};
 use firstlight_sim::{SimDevice, SimOptions};
 use firstlight_tensor::{DType, Dim, SymShape, Tensor};
