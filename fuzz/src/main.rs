@@ -1,7 +1,8 @@
 //! Judges mutated models and prints a summary as JSON; exits with 1 when any is bad.
 #![forbid(unsafe_code)]
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use firstlight_fuzz::target::Target;
 use firstlight_fuzz::worker::{self, Misdeed, Plant, Work};
 use firstlight_fuzz::{Case, Corpus, oracle};
 use std::io::Write;
@@ -24,6 +25,9 @@ struct Arguments {
     /// Other seeds give other cases.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// What a case is driven through.
+    #[arg(long, value_enum, default_value = "door")]
+    target: Target,
     #[arg(long, default_value_t = 1000)]
     time_limit_ms: u64,
     /// Bytes, with K, M or G.
@@ -115,6 +119,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         seed: arguments.seed,
         cases,
         unchanged: arguments.unchanged,
+        target: arguments.target,
+        time_limit: Duration::from_millis(arguments.time_limit_ms),
         memory_limit_bytes: arguments.memory_limit,
         plant: arguments.plant.clone(),
     };
@@ -129,13 +135,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         println!("{}: {}", file.display(), case.origin);
         return Ok(true);
     }
-    let options = oracle::Options {
-        work,
-        time_limit: Duration::from_millis(arguments.time_limit_ms),
-        jobs: arguments.jobs,
-        out: arguments.out.clone(),
-        worker: worker_command(arguments)?,
-    };
+    let options =
+        oracle::Options { work, jobs: arguments.jobs, out: arguments.out.clone(), worker: worker_command(arguments)? };
     let summary = oracle::run(&corpus, &options).map_err(|error| error.to_string())?;
     let mut out = std::io::stdout().lock();
     let printed = serde_json::to_writer_pretty(&mut out, &summary).map_err(std::io::Error::from);
@@ -149,6 +150,9 @@ fn worker_command(arguments: &Arguments) -> Result<Vec<String>, String> {
     let mut command = vec![program.display().to_string(), "--worker".to_owned()];
     command.push(format!("--seed={}", arguments.seed));
     command.push(format!("--memory-limit={}", arguments.memory_limit));
+    command.push(format!("--time-limit-ms={}", arguments.time_limit_ms));
+    let target = arguments.target.to_possible_value().map(|value| value.get_name().to_owned());
+    command.push(format!("--target={}", target.unwrap_or_default()));
     command.extend(arguments.models.iter().map(|path| format!("--models={}", path.display())));
     command.extend(arguments.unchanged.then(|| "--unchanged".to_owned()));
     for plant in &arguments.plant {

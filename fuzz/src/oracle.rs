@@ -21,7 +21,6 @@ const RETRIES: usize = 2;
 #[derive(Debug)]
 pub struct Options {
     pub work: Work,
-    pub time_limit: Duration,
     /// Worker processes at a time.
     pub jobs: usize,
     /// Where bad models are saved.
@@ -215,7 +214,7 @@ impl Worker {
     /// Waits for the next case's end; what is bad about it. No line: the worker is lost.
     fn judge(&mut self, options: &Options) -> (Option<Line>, Option<(Misdeed, String)>) {
         // A busy machine is not the model's fault, hence the factor; the case's own clock decides.
-        let patience = options.time_limit.saturating_mul(4).saturating_add(Duration::from_secs(5));
+        let patience = options.work.time_limit.saturating_mul(4).saturating_add(Duration::from_secs(5));
         loop {
             match self.lines.recv_timeout(patience) {
                 Ok(Line::Begin { .. }) => {}
@@ -253,7 +252,7 @@ fn bad(line: &Line, options: &Options) -> Option<(Misdeed, String)> {
     if *ending == Ending::Panicked {
         return Some((Misdeed::Panic, message.clone()));
     }
-    if u128::from(*millis) > options.time_limit.as_millis() {
+    if u128::from(*millis) > options.work.time_limit.as_millis() {
         return Some((Misdeed::OverTime, format!("{millis} ms; {message}")));
     }
     let limit = options.work.memory_limit_bytes as u64;

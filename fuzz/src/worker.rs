@@ -1,6 +1,6 @@
 //! The worker process: judges cases one by one and reports each in a line.
 
-use crate::target::{Verdict, drive};
+use crate::target::{Driver, Target, Verdict};
 use crate::{Case, Corpus};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Stack of the thread that a case runs on: what a thread has by default.
 const STACK_BYTES: usize = 2 << 20;
@@ -20,7 +20,9 @@ pub struct Work {
     pub cases: Range<u64>,
     /// Judge models as they are instead of mutated ones.
     pub unchanged: bool,
+    pub target: Target,
     pub memory_limit_bytes: usize,
+    pub time_limit: Duration,
     /// Cases that are made to misbehave, to check the oracle.
     pub plant: Vec<Plant>,
 }
@@ -53,6 +55,7 @@ pub enum Line {
         case: u64,
         ending: Ending,
         message: String,
+        /// Time that passed, or that the process was computing where that is less: a busy machine is not the model's doing.
         millis: u64,
         /// The most memory of the process, less what it had at its start; 0 where the system does not tell.
         peak_bytes: u64,
@@ -95,6 +98,7 @@ pub fn run(corpus: &Corpus, work: &Work, mut report: impl Write) -> io::Result<(
         report.write_all(b"\n")?;
         report.flush()
     };
+    let driver = Driver::new(work.target, work.memory_limit_bytes, work.time_limit).map_err(io::Error::other)?;
     let at_start = memory("VmRSS").unwrap_or(0);
     for number in work.cases.clone() {
         let Some(case) = Case::of(corpus, work, number) else { break };
@@ -103,9 +107,11 @@ pub fn run(corpus: &Corpus, work: &Work, mut report: impl Write) -> io::Result<(
         let measured = fs::write("/proc/self/clear_refs", "5").is_ok();
         take_panic();
         let plant = work.plant.iter().find(|plant| plant.case == number).map(|plant| plant.what);
-        let from = Instant::now();
-        let (ending, message) = judge(case.bytes, work.memory_limit_bytes, plant);
-        let millis = from.elapsed().as_millis() as u64;
+        let (from, computed_before) = (Instant::now(), computed());
+        let (ending, message) = judge(&driver, case.bytes, work.memory_limit_bytes, plant);
+        let passed = from.elapsed();
+        let computed = computed_before.and_then(|before| computed()?.checked_sub(before));
+        let millis = computed.map_or(passed, |computed| passed.min(computed)).as_millis() as u64;
         let peak = if measured { memory("VmHWM").unwrap_or(0) } else { 0 };
         let peak_bytes = peak.saturating_sub(at_start);
         say(&Line::End { case: number, ending, message, millis, peak_bytes })?;
@@ -113,14 +119,16 @@ pub fn run(corpus: &Corpus, work: &Work, mut report: impl Write) -> io::Result<(
     Ok(())
 }
 
-fn judge(bytes: Vec<u8>, memory_limit_bytes: usize, plant: Option<Misdeed>) -> (Ending, String) {
+fn judge(driver: &Driver, bytes: Vec<u8>, memory_limit_bytes: usize, plant: Option<Misdeed>) -> (Ending, String) {
     let body = move || {
         misbehave(plant, memory_limit_bytes);
-        drive(bytes, memory_limit_bytes)
+        driver.drive(bytes)
     };
     let body = move || catch_unwind(AssertUnwindSafe(body));
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(body);
-    let verdict = thread.map(|thread| thread.join());
+    let verdict = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body);
+        thread.map(|thread| thread.join())
+    });
     match (take_panic(), verdict) {
         (None, Ok(Ok(Ok(Verdict::Refused(message))))) => (Ending::Refused, message),
         (None, Ok(Ok(Ok(Verdict::Loaded(message))))) => (Ending::Loaded, message),
@@ -142,6 +150,15 @@ fn misbehave(plant: Option<Misdeed>, memory_limit_bytes: usize) {
         },
         Some(Misdeed::OverMemory) => drop(std::hint::black_box(vec![1u8; memory_limit_bytes + (1 << 20)])),
     }
+}
+
+/// Time that the process has been computing, all threads together, where the system tells.
+fn computed() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field may hold spaces and ends with the last parenthesis; ticks are hundredths of a second.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |i: usize| fields.get(i)?.parse::<u64>().ok();
+    Some(Duration::from_millis(ticks(11)?.checked_add(ticks(12)?)?.checked_mul(10)?))
 }
 
 /// A figure of the process, in bytes, where the system tells.

@@ -15,15 +15,25 @@ fn fuzz(name: &str, arguments: &[&str]) -> (Option<i32>, Value, PathBuf) {
     (run.status.code(), summary, out)
 }
 
-#[test]
-fn mutated_models_do_no_harm() {
-    // The limit of time is generous: this is a test of what happens, not of how fast.
-    let (code, summary, _) = fuzz("smoke", &["--n", "400", "--seed", "1", "--time-limit-ms", "60000"]);
+/// The limit of time is generous: this is a test of what happens, not of how fast.
+fn do_no_harm(target: &str) {
+    let arguments = ["--n", "400", "--seed", "1", "--time-limit-ms", "60000", "--target", target];
+    let (code, summary, _) = fuzz(target, &arguments);
     assert_eq!(code, Some(0), "{summary:#}");
     assert_eq!(summary["n"], 400);
     let count = |what: &str| summary[what].as_u64().unwrap();
     assert_eq!(count("refused") + count("loaded"), 400);
     assert!(count("loaded") > 20 && count("ran") > 10, "too few cases get far: {summary:#}");
+}
+
+#[test]
+fn mutated_models_do_no_harm_as_sessions() {
+    do_no_harm("door");
+}
+
+#[test]
+fn mutated_models_do_no_harm_by_references() {
+    do_no_harm("references");
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub(crate) fn feeds(session: &Session, args: &ModelArgs) -> Result<Feeds, Failur
         }
     }
     for (symbol, _) in &args.dims {
-        let is_used = |spec: &InputSpec| spec.shape.iter().flat_map(|shape| shape.iter()).any(|dim| is_named(dim, symbol));
+        let is_used =
+            |spec: &InputSpec| spec.shape.iter().flat_map(|shape| shape.iter()).any(|dim| is_named(dim, symbol));
         if !session.inputs().iter().any(is_used) {
             return Err(Failure::BadUse(format!("--dim {symbol}: no input has a dimension of that name")));
         }

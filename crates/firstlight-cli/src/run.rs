@@ -176,7 +176,7 @@ mod tests {
     fn names_become_names_of_files() {
         assert_eq!(file_stem("logits"), "logits");
         assert_eq!(file_stem("/layer.0/Add:0"), "%2Flayer.0%2FAdd%3A0");
-        assert_eq!(file_stem("..") , "%2E.");
+        assert_eq!(file_stem(".."), "%2E.");
     }
 
     #[test]

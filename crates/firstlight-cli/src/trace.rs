@@ -99,7 +99,9 @@ fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec
     let mut events = Vec::new();
     for (track, name) in [(SESSION, "session"), (COMPILE, "compile"), (EXECUTE, "execute")] {
         events.push(json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_name", "args": {"name": name}}));
-        events.push(json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}));
+        events.push(
+            json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}),
+        );
     }
     for (name, from, to) in spans {
         events.push(slice(SESSION, "Session", name, *from, *to, json!({})));

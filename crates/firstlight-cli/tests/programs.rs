@@ -165,7 +165,10 @@ fn a_trace_shows_each_node_on_both_tracks_with_an_arrow() {
             if edge == "start" { start } else { start + event["dur"].as_f64().unwrap() }
         };
         for i in 0..40 {
-            assert!(at("Compile", i, "end") <= at("Node", i, "start") + 0.002, "{pipeline}: add{i} ran before its compile");
+            assert!(
+                at("Compile", i, "end") <= at("Node", i, "start") + 0.002,
+                "{pipeline}: add{i} ran before its compile"
+            );
         }
         if pipeline == "inline" {
             assert!(at("Node", 0, "start") < at("Compile", 39, "start"), "nothing ran before all was compiled");
@@ -227,7 +230,10 @@ fn graphs_that_contradict_themselves_are_refused() {
         .output("y", F32)
         .finish();
     let message = refused(&folder, &folder.write("twice.onnx", &twice));
-    assert!(message.contains("`y` is written twice") && message.contains("one") && message.contains("two"), "{message}");
+    assert!(
+        message.contains("`y` is written twice") && message.contains("one") && message.contains("two"),
+        "{message}"
+    );
     let dangling = Model::new("g").node("Relu", "one", &["nowhere"], &["y"]).output("y", F32).finish();
     let message = refused(&folder, &folder.write("dangling.onnx", &dangling));
     assert!(message.contains("nowhere") && message.contains("one"), "{message}");
@@ -305,7 +311,8 @@ fn inputs_must_be_what_the_model_declares() {
     assert!(unknown.contains("no such input") && unknown.contains("\"x\", \"z\""), "{unknown}");
     let twice = fails(1, &[&"run", &model, &"-i", &x, &"-i", &x, &"-i", &z]);
     assert!(twice.contains("given twice"), "{twice}");
-    let dtype = fails(1, &[&"run", &model, &"-i", &give("x", &Tensor::from_slice([1, 4], &[0i64; 4]).unwrap()), &"-i", &z]);
+    let dtype =
+        fails(1, &[&"run", &model, &"-i", &give("x", &Tensor::from_slice([1, 4], &[0i64; 4]).unwrap()), &"-i", &z]);
     assert!(dtype.contains("expected elements of f32, got i64"), "{dtype}");
     let rank = fails(1, &[&"run", &model, &"-i", &give("x", &Tensor::from_slice([4], &[0f32; 4]).unwrap()), &"-i", &z]);
     assert!(rank.contains("expected rank 2") && rank.contains("got rank 1"), "{rank}");
@@ -346,7 +353,8 @@ fn bad_use_is_exit_code_2() {
 fn a_limit_that_is_too_small_is_refused_with_a_figure() {
     let folder = Folder::new("limit");
     let model = folder.write("m.onnx", &common::adds(30));
-    let args: [&dyn AsRef<std::ffi::OsStr>; 7] = [&"run", &model, &"--random", &"--dim", &"N=4096", &"--memory-limit", &"100K"];
+    let args: [&dyn AsRef<std::ffi::OsStr>; 7] =
+        [&"run", &model, &"--random", &"--dim", &"N=4096", &"--memory-limit", &"100K"];
     let message = fails(1, &args);
     assert!(message.contains("memory limit of 102400 bytes") && message.contains("raise the limit to"), "{message}");
 }

@@ -19,6 +19,8 @@ pub(crate) struct LoopState {
     bodies: Vec<PersistentOutputs>,
     /// Specs of the node's outputs as the last run left them.
     pub(crate) outputs: Vec<OperandSpec>,
+    /// Specs of scanned outputs of a run without an iteration, by the specs of the carried values.
+    empty: Vec<(Vec<OperandSpec>, Vec<OperandSpec>)>,
 }
 
 /// Plans of one body beyond which the oldest goes.
@@ -92,11 +94,10 @@ impl Engine<'_> {
             going = self.leave(looped, outputs, body, memory, &mut state.outputs, iteration).map_err(fail)?;
             iteration += 1;
         }
-        for scanned in looped.n_carried..looped.grown.len() {
-            if iteration == 0 {
-                let spec = self.empty_scan(step, looped, &state.outputs, scanned)?;
-                state.outputs[scanned] = spec;
-                memory.ensure_grown(looped.grown[scanned], 0, 0).map_err(fail)?;
+        if iteration == 0 {
+            self.scan_nothing(step, looped, state)?;
+            for &grown in &looped.grown[looped.n_carried..] {
+                memory.ensure_grown(grown, 0, 0).map_err(fail)?;
             }
         }
         Ok(())
@@ -234,32 +235,33 @@ impl Engine<'_> {
         Ok(going[0] != 0)
     }
 
-    /// Spec of a scanned output of a loop that ran no iteration: what the body's plan says, where it can be told
-    /// without running it.
-    fn empty_scan(
-        &self,
-        step: &CompiledNode,
-        looped: &LoopStep,
-        specs: &[OperandSpec],
-        scanned: usize,
-    ) -> Result<OperandSpec, RunError> {
-        let plan = self.body_plan(step, looped, specs)?;
+    /// Sets the specs of scanned outputs of a loop that ran no iteration: what the body's plan says, where it can be
+    /// told without running it.
+    fn scan_nothing(&self, step: &CompiledNode, looped: &LoopStep, state: &mut LoopState) -> Result<(), RunError> {
+        let (carried, scanned) = state.outputs.split_at_mut(looped.n_carried);
+        if scanned.is_empty() {
+            return Ok(());
+        }
+        if let Some((_, specs)) = state.empty.iter().find(|(held, _)| held[..] == *carried) {
+            scanned.clone_from_slice(specs);
+            return Ok(());
+        }
+        let plan = self.body_plan(step, looped, carried)?;
         let mut compiler = Compiler::new(plan.start.clone());
         let ctx = self.plan_ctx();
-        let mut dims = Shape::from([0]);
-        let mut dtype = DType::F32;
-        loop {
+        let outputs = loop {
             match compiler.next(&ctx) {
                 Ok(firstlight_plan::Emit::Node(_)) => {}
-                Ok(firstlight_plan::Emit::Done(outputs)) => {
-                    if let Some(output) = outputs.get(1 + scanned) {
-                        dtype = output.spec.dtype;
-                        output.spec.dims.iter().for_each(|&dim| dims.push(dim));
-                    }
-                    return Ok(OperandSpec { dtype, dims });
-                }
-                Ok(firstlight_plan::Emit::Await(_)) | Err(_) => return Ok(OperandSpec { dtype, dims }),
+                Ok(firstlight_plan::Emit::Done(outputs)) => break outputs,
+                Ok(firstlight_plan::Emit::Await(_)) | Err(_) => break vec![],
             }
+        };
+        for (i, spec) in scanned.iter_mut().enumerate() {
+            let found = outputs.get(1 + looped.n_carried + i).map(|output| &output.spec);
+            spec.dtype = found.map_or(DType::F32, |found| found.dtype);
+            spec.dims = [0].into_iter().chain(found.iter().flat_map(|found| found.dims.iter().copied())).collect();
         }
+        state.empty.push((carried.to_vec(), scanned.to_vec()));
+        Ok(())
     }
 }

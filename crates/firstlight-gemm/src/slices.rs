@@ -20,7 +20,7 @@ pub enum Unary {
     Reciprocal,
     /// `x * x`
     Square,
-    /// `x` if it is greater than 0 or NaN, otherwise +0
+    /// +0 for `x < 0`, otherwise `x`
     Relu,
     /// `e^x`
     Exp,

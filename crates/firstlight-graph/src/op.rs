@@ -32,7 +32,8 @@ pub trait OpDef: fmt::Debug {
     /// Arithmetic operations that the node takes, given the specs of a node whose shapes are known; for cost models.
     fn n_operations(&self, inputs: &[&[usize]], outputs: &[&[usize]]) -> u64 {
         let _ = inputs;
-        outputs.iter().map(|dims| dims.iter().map(|&dim| dim as u64).product::<u64>()).sum()
+        let count = |dims: &&[usize]| dims.iter().fold(1u64, |product, &dim| product.saturating_mul(dim as u64));
+        outputs.iter().map(count).fold(0, u64::saturating_add)
     }
 }
 

@@ -163,6 +163,10 @@ impl<'a> TensorViewMut<'a> {
         if self.dtype.bits() != size_of::<T>() * 8 || self.shape.n_elems().is_none() {
             return Err(wrong_size);
         }
+        if expected_bytes == 0 {
+            // The address of no bytes need not be aligned.
+            return Ok(&mut []);
+        }
         let bytes = self.bytes.get_mut(..expected_bytes).ok_or(wrong_size.clone())?;
         bytemuck::try_cast_slice_mut(bytes).map_err(|_| wrong_size)
     }

@@ -41,6 +41,4 @@ pub use firstlight_exec::{
 pub use firstlight_graph::*;
 pub use firstlight_onnx as onnx;
 pub use firstlight_plan::*;
-pub use firstlight_tensor::{
-    Bytes, Dim, Layout, MappedFile, OwnedBytes, TensorView, TensorViewMut, wire,
-};
+pub use firstlight_tensor::{Bytes, Dim, Layout, MappedFile, OwnedBytes, TensorView, TensorViewMut, wire};

@@ -228,7 +228,10 @@ impl fmt::Display for InputProblem {
             InputProblem::Unknown { known } if known.is_empty() => f.write_str("the model has no inputs"),
             InputProblem::Unknown { known } => {
                 write!(f, "the model has no such input; its inputs are ")?;
-                known.iter().enumerate().try_for_each(|(i, name)| write!(f, "{}{name:?}", if i == 0 { "" } else { ", " }))
+                known
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(i, name)| write!(f, "{}{name:?}", if i == 0 { "" } else { ", " }))
             }
             InputProblem::Missing => f.write_str("it is not given, and the model has no default for it"),
             InputProblem::Twice => f.write_str("it is given twice"),
@@ -241,7 +244,10 @@ impl fmt::Display for InputProblem {
             }
             InputProblem::Shape { expected, got } => write!(f, "expected shape {expected}, got {got}"),
             InputProblem::Symbol { symbol, size, other, other_size } => {
-                write!(f, "dimension {symbol:?} is {size} here and {other_size} in input {other:?}; it must be the same")
+                write!(
+                    f,
+                    "dimension {symbol:?} is {size} here and {other_size} in input {other:?}; it must be the same"
+                )
             }
             InputProblem::Bytes { expected, got } => write!(f, "its shape takes {expected} bytes, got {got}"),
             InputProblem::Unsupported { dtype } => write!(f, "elements of {dtype} cannot be fed"),

@@ -1,8 +1,8 @@
 //! A loaded model and its runs.
 
 use crate::binding::Binding;
-use crate::builder::SessionBuilder;
 use crate::buffer::{TensorBuf, TensorRef};
+use crate::builder::SessionBuilder;
 use crate::outputs::{Collector, Outputs, Writer};
 use crate::spec::{Checker, InputSpec, OutputSpec};
 use crate::{Error, InputProblem, Runtime};

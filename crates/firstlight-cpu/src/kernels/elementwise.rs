@@ -66,7 +66,9 @@ impl<T: Number> Rows<T> {
         row(OpKind::Sub, &[T::TYPE], |ctx| map2(ctx, T::sub)),
         row(OpKind::Mul, &[T::TYPE], |ctx| map2(ctx, T::mul)),
         row(OpKind::Div, &[T::TYPE], |ctx| map2(ctx, T::div)),
-        row(OpKind::Relu, &[T::TYPE], |ctx| map1(ctx, STREAM_NS, |x: T| if x < T::zeroed() { T::zeroed() } else { x })),
+        row(OpKind::Relu, &[T::TYPE], |ctx| {
+            map1(ctx, STREAM_NS, |x: T| if x <= T::zeroed() { T::zeroed() } else { x })
+        }),
     ];
     const COMPARE: [KernelBinding; 2] = [
         row(OpKind::Equal, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a == b))),
@@ -83,6 +85,9 @@ impl<T: Float> Rows<T> {
     ];
 }
 
+/// What [`zip2`] does to a run of each input and the output.
+type OnRuns<'a, U> = dyn Fn(&[u8], &[u8], &mut [U]) + Sync + 'a;
+
 /// An output from two broadcast inputs whose elements take `widths` bytes. `f` is handed runs: as many elements as the
 /// output has, or one element that stands for all.
 ///
@@ -91,7 +96,7 @@ pub(super) fn zip2<U: Pod + Send>(
     ctx: &mut KernelCtx<'_>,
     widths: [usize; 2],
     ns_per_elem: f32,
-    f: &(dyn Fn(&[u8], &[u8], &mut [U]) + Sync),
+    f: &OnRuns<'_, U>,
 ) -> Result<(), OpError> {
     let (a, b) = (ctx.bytes(0)?, ctx.bytes(1)?);
     let (dims_a, dims_b, dims) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
@@ -101,7 +106,7 @@ pub(super) fn zip2<U: Pod + Send>(
     if let (Some(step_a), Some(step_b)) = (step(dims_a, a, widths[0]), step(dims_b, b, widths[1])) {
         return spread(ctx.pool(), out, 1, ns_per_elem, &|at, out| {
             let n = out.len();
-            f(stretch(a, widths[0], step_a, at, n), stretch(b, widths[1], step_b, at, n), out);
+            f(stretch(a, widths[0], step_a, at * step_a, n), stretch(b, widths[1], step_b, at * step_b, n), out);
         });
     }
     let runs = Runs::broadcast(dims, [dims_a, dims_b])?;

@@ -12,12 +12,14 @@ mod epilogue;
 mod expand;
 mod gather;
 mod gemm;
+mod lstm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
 mod norm;
 mod number;
 mod pad;
+mod pool;
 mod pow;
 mod real;
 mod reduce;
@@ -56,6 +58,8 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     matmul::BINDINGS,
     gemm::BINDINGS,
     conv::BINDINGS,
+    pool::BINDINGS,
+    lstm::BINDINGS,
 ];
 
 /// The error of a kernel that was launched for an op of another kind.

@@ -128,7 +128,7 @@ impl Strided {
             match step {
                 1 => bytemuck::cast_slice_mut(out).copy_from_slice(&input[at * width..][..n * width]),
                 0 => out.fill(read(&input[at * width..][..width])),
-                1.. => {
+                2.. => {
                     let from = input[at * width..].chunks(step as usize * width);
                     for (out, from) in out.iter_mut().zip(from) {
                         *out = read(&from[..width]);

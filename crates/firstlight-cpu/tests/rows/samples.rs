@@ -1,5 +1,6 @@
 //! What rows are tried on: their ops' named cases in the rows' types, and random operands.
 
+use crate::networks::networks;
 use crate::random::Random;
 use firstlight_backend::KernelBinding;
 use firstlight_graph::ops::{self, Cast};
@@ -43,9 +44,7 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     elementwise(row, random, &mut add);
     movers(row, random, &mut add);
     reductions(row, random, &mut add);
-    if row.op == OpKind::LayerNormalization {
-        all.extend(layer_norms(row, random));
-    }
+    all.extend(networks(row, random));
     all
 }
 
@@ -163,8 +162,8 @@ fn movers(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<
             for n in 0..22 {
                 let dims: &[usize] = if n < 20 { &[5, 4, 7] } else { LARGE };
                 let mut bounds = [vec![], vec![], vec![], vec![]];
-                for axis in 0..3 {
-                    let size = dims[axis] as i64;
+                for (axis, &size) in dims.iter().enumerate() {
+                    let size = size as i64;
                     bounds[0].push(random.within(-size - 2..size + 3));
                     bounds[1].push(random.within(-size - 2..size + 3));
                     bounds[2].push(axis as i64 - 3 * (n % 2));
@@ -290,27 +289,6 @@ fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, 
         }
         _ => {}
     }
-}
-
-fn layer_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
-    let mut all = vec![];
-    for (dims, axis, scale) in [
-        (&[4, 40][..], -1, &[40][..]),
-        (&[2, 3, 4, 5], 2, &[4, 5]),
-        (&[2, 3, 4, 5], 2, &[1, 1, 4, 5]),
-        (&[3, 384], 1, &[384]),
-        (&[300, 384], 1, &[384]),
-        (&[2, 1], 1, &[1]),
-        (&[0, 3], 1, &[3]),
-    ] {
-        for (bias, n_outputs) in [(true, 1), (false, 3)] {
-            let mut tensor = |dims: &[usize]| Some(random.finite(row.types[0], dims));
-            let inputs = vec![tensor(dims), tensor(scale), if bias { tensor(scale) } else { None }];
-            let op = ops::LayerNormalization { axis, epsilon: 1e-5 }.into();
-            all.push(Sample { name: format!("{dims:?} from {axis} on, bias {bias}"), op, inputs, n_outputs });
-        }
-    }
-    all
 }
 
 /// A tensor's elements in another type, as a cast would give them where it can.

@@ -1,5 +1,5 @@
 //! What the executor's tests share: devices, a graph with every kind of step, and ways to run it.
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use firstlight_backend::{BackendId, Budget, Device, KernelBindingTable, Pool, reference_kernel};
 use firstlight_cpu::CpuDevice;

@@ -1,5 +1,5 @@
 //! Small ONNX models, written field by field.
-#![allow(dead_code, reason = "each test uses its own part of this file")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses its own part of this file")]
 
 use firstlight::core::wire::Writer;
 
@@ -54,11 +54,9 @@ impl Weight {
         match &self.external {
             None => _ = w.bytes(9, &self.raw),
             Some((location, offset, length)) => {
-                for (key, value) in [
-                    ("location", location.clone()),
-                    ("offset", offset.to_string()),
-                    ("length", length.to_string()),
-                ] {
+                for (key, value) in
+                    [("location", location.clone()), ("offset", offset.to_string()), ("length", length.to_string())]
+                {
                     w.message(13, |e| _ = e.text(1, key).text(2, &value));
                 }
                 w.i64(14, 1);
@@ -165,9 +163,7 @@ pub fn add_relu() -> Vec<u8> {
 
 /// A chain of `n` additions of `w` over `[N, 16]`: `y = x + n w`.
 pub fn adds(n: usize) -> Vec<u8> {
-    let mut model = Model::new("adds")
-        .input("x", F32, &[D::Sym("N"), D::N(16)])
-        .weight(&Weight::f32("w", &[1], &[1.]));
+    let mut model = Model::new("adds").input("x", F32, &[D::Sym("N"), D::N(16)]).weight(&Weight::f32("w", &[1], &[1.]));
     for i in 0..n {
         let from = if i == 0 { "x".to_owned() } else { format!("v{i}") };
         let to = if i + 1 == n { "y".to_owned() } else { format!("v{}", i + 1) };

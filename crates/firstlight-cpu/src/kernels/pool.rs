@@ -1,0 +1,157 @@
+//! MaxPool and GlobalAveragePool.
+
+use super::number::{Number, read};
+use super::real::{Lanes, Math, Real};
+use super::rows::row;
+use super::spread::spread;
+use firstlight_backend::{Caps, KernelBinding, KernelCtx};
+use firstlight_gemm::{Isa, Reduce, Src};
+use firstlight_graph::ops::nn::window::WindowDim;
+use firstlight_graph::{Op, OpError, OpKind};
+use firstlight_tensor::DType::{BF16, F16, F32, F64, I8, U8};
+use firstlight_tensor::{DType, bf16, f16};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+pub(super) const BINDINGS: &[KernelBinding] = &[
+    max_row(&[F32], |ctx| max_pool(ctx, f32::NEG_INFINITY)),
+    max_row(&[F64], |ctx| max_pool(ctx, f64::NEG_INFINITY)),
+    max_row(&[F16], |ctx| max_pool(ctx, f16::NEG_INFINITY)),
+    max_row(&[BF16], |ctx| max_pool(ctx, bf16::NEG_INFINITY)),
+    max_row(&[I8], |ctx| max_pool(ctx, i8::MIN)),
+    max_row(&[U8], |ctx| max_pool(ctx, u8::MIN)),
+    row(OpKind::GlobalAveragePool, &[F32], average_f32),
+    row(OpKind::GlobalAveragePool, &[F64], average::<f64>),
+    row(OpKind::GlobalAveragePool, &[F16], average::<f16>),
+    row(OpKind::GlobalAveragePool, &[BF16], average::<bf16>),
+];
+
+/// A row that gives no indices and takes aligned inputs.
+const fn max_row(types: &'static [DType], kernel: firstlight_backend::KernelFn) -> KernelBinding {
+    KernelBinding {
+        caps: Caps { unaligned: false, capture_safe: true },
+        accepts: |query| query.outputs.len() == 1,
+        ..row(OpKind::MaxPool, types, kernel)
+    }
+}
+
+/// The largest elements of windows, a row of the output at a time: the taps are met in order, all windows of the row at
+/// once. NaN is passed over.
+fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError> {
+    let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
+    let geometry = op.geometry(ctx.dims(0)?)?;
+    if geometry.out_shape() != *ctx.out_dims(0)? {
+        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
+    }
+    let Some((along, outer)) = geometry.spatial.split_last() else { return Err(super::other_op("MaxPool")) };
+    let x = ctx.input::<T>(0)?;
+    let out = ctx.output::<T>(0)?;
+    let n_taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
+    let plane: usize = geometry.spatial.iter().map(|dim| dim.input).product();
+    let ns = 0.4 * n_taps as f32 + 10.0 / along.output.max(1) as f32;
+    spread(ctx.pool(), out, along.output, ns, &|from, out| {
+        for (i, out) in out.chunks_exact_mut(along.output).enumerate() {
+            let mut rest = from / along.output + i;
+            let mut taps: SmallVec<[Taps; 3]> = SmallVec::new();
+            for dim in outer.iter().rev() {
+                taps.push(Taps::of(dim, rest % dim.output));
+                rest /= dim.output;
+            }
+            taps.reverse();
+            out.fill(least);
+            each_row(&taps, rest * plane / along.input.max(1), &mut |row| {
+                let x = &x[row * along.input..][..along.input];
+                for tap in 0..along.kernel {
+                    raise(along, tap, x, out);
+                }
+            });
+        }
+    })
+}
+
+/// The input indices under a window's taps along one dimension.
+struct Taps {
+    first: usize,
+    n: usize,
+    dilation: usize,
+    /// Size of the dimension.
+    size: usize,
+}
+
+impl Taps {
+    fn of(dim: &WindowDim, window: usize) -> Taps {
+        let Range { start, end } = dim.taps(window);
+        let first = dim.at(window, start).unwrap_or(0);
+        Taps { first, n: end - start, dilation: dim.dilation, size: dim.input }
+    }
+}
+
+/// Calls `f` for the input's rows under the taps of all dimensions but the last, in order.
+fn each_row(taps: &[Taps], base: usize, f: &mut dyn FnMut(usize)) {
+    let Some((taps, rest)) = taps.split_first() else { return f(base) };
+    let inner: usize = rest.iter().map(|taps| taps.size).product();
+    for i in 0..taps.n {
+        each_row(rest, base + (taps.first + i * taps.dilation) * inner, f);
+    }
+}
+
+/// Raises every window's largest element to the element under one of its taps, where that lies in the input.
+fn raise<T: Number>(dim: &WindowDim, tap: usize, x: &[T], out: &mut [T]) {
+    let reach = tap * dim.dilation;
+    // Windows whose tap lies in the input, and where the first of them reads.
+    let first = dim.pad_begin.saturating_sub(reach).div_ceil(dim.stride);
+    let end = (dim.pad_begin + dim.input).saturating_sub(reach).div_ceil(dim.stride).min(out.len());
+    if first >= end {
+        return;
+    }
+    let x = &x[first * dim.stride + reach - dim.pad_begin..];
+    let out = &mut out[first..end];
+    let larger = |out: &mut T, x: T| *out = if x > *out { x } else { *out };
+    match dim.stride {
+        1 => out.iter_mut().zip(x).for_each(|(out, &x)| larger(out, x)),
+        2 => {
+            // The last window's element may have none behind it.
+            if let Some((last, out)) = out.split_last_mut() {
+                out.iter_mut().zip(x.chunks_exact(2)).for_each(|(out, x)| larger(out, x[0]));
+                larger(last, x[2 * out.len()]);
+            }
+        }
+        stride => out.iter_mut().zip(x.iter().step_by(stride)).for_each(|(out, &x)| larger(out, x)),
+    }
+}
+
+/// Elements of a channel.
+fn positions(ctx: &KernelCtx<'_>) -> Result<usize, OpError> {
+    let (dims, out) = (ctx.dims(0)?, ctx.out_dims(0)?);
+    match dims.rank() >= 2 && out.n_elems() == dims[0].checked_mul(dims[1]) {
+        true => Ok(dims[2..].iter().fold(1usize, |n, &dim| n.saturating_mul(dim))),
+        false => Err(OpError::shape(format!("the channels of {dims} are not {out}"))),
+    }
+}
+
+fn average_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    let n = positions(ctx)?;
+    let isa = Isa::detect();
+    let x = Src::from_bytes(ctx.bytes(0)?);
+    let out = ctx.output::<f32>(0)?;
+    spread(ctx.pool(), out, 1, 5.0 + 0.08 * n as f32, &|from, out| {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = isa.reduce(Reduce::Sum, x.slice((from + i).saturating_mul(n), n)) / n as f32;
+        }
+    })
+}
+
+fn average<T: Real>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    let n = positions(ctx)?;
+    let x = ctx.bytes(0)?;
+    let width = size_of::<T>();
+    let out = ctx.output::<T>(0)?;
+    spread(ctx.pool(), out, 1, 2.0 * n as f32, &|from, out| {
+        for (i, out) in out.iter_mut().enumerate() {
+            let mut lanes = Lanes::new();
+            let channel = x.get((from + i) * n * width..).unwrap_or_default();
+            channel.chunks_exact(width).take(n).for_each(|x| lanes.add(read::<T>(x).widen()));
+            *out = T::narrow(lanes.sum() / T::Math::of(n as f64));
+        }
+    })
+}
