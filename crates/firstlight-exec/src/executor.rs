@@ -107,19 +107,24 @@ impl PipelinedExecutor {
     /// another plan class.
     pub fn realize_with(&self, request: RealizeRequest<'_>) -> Result<StorageCache, RunError> {
         let RealizeRequest { graph, targets, inputs, prepare, options, persistent } = request;
-        let prepared = self.prepare_cached(graph, targets, prepare)?;
+        let is_const = |value: ValueId| {
+            graph.nodes().get(value.node.0 as usize).is_some_and(|node| matches!(node.op, Op::Const(_)))
+        };
+        // Passes compute with constants; one that is fed is none.
+        let adopts = inputs.iter().any(|(value, _)| is_const(value));
+        let prepared =
+            self.prepare_cached(graph, targets, PrepareOptions { passes: prepare.passes && !adopts, ..prepare })?;
         let program = prepared.program();
         let mut adopted = Adopted::new();
         for (value, realized) in inputs.iter() {
-            let node = program.graph().nodes().get(value.node.0 as usize);
-            if node.is_some_and(|node| matches!(node.op, Op::Const(_))) {
+            if is_const(value) {
                 adopted.insert(program.index(value), (realized.spec.clone(), realized.storage.clone()));
             }
         }
         let guards = Guards::take(inputs.iter().map(|(_, realized)| &realized.storage));
         let guards = guards.map_err(|error| RunError::Persistent(error.message().to_owned()))?;
         let mut copies: Vec<Option<(OperandSpec, Vec<u8>)>> = vec![];
-        for input in program.graph().inputs() {
+        for input in graph.inputs() {
             let realized = inputs.get(input.value);
             let bytes = realized.map(|realized| -> Result<_, RunError> {
                 let fail =
@@ -154,7 +159,7 @@ impl PipelinedExecutor {
         self.run_inner(&prepared, &feeds, &options, &adopted, &guards, persistent, &mut collected)?;
         for &target in targets {
             // A constant that was fed is its own result.
-            if let Some(fed) = inputs.get(target).filter(|_| adopted.contains_key(&program.index(target))) {
+            if let Some(fed) = inputs.get(target).filter(|_| is_const(target)) {
                 collected.cache.insert(target, fed.clone());
             }
         }
@@ -170,7 +175,7 @@ impl PipelinedExecutor {
         targets: &[ValueId],
         options: PrepareOptions,
     ) -> Result<Arc<Prepared>, RunError> {
-        Ok(Arc::new(Prepared::new(graph, targets, options, &self.config.device, &self.config.budget)?))
+        Ok(Arc::new(Prepared::new(graph, targets, options, &self.config)?))
     }
 
     fn prepare_cached(

@@ -1,9 +1,11 @@
 //! A graph made ready once: its program, its constants, its plans and their idle states.
 
 use crate::RunError;
+use crate::executor::ExecutorConfig;
 use crate::state::PersistentOutputs;
-use firstlight_backend::{Budget, Device};
+use firstlight_backend::{Budget, Device, Reservation};
 use firstlight_graph::{Graph, ValueId};
+use firstlight_plan::passes::{PassCtx, PassSet, Rewrite, Rewritten, rewrite};
 use firstlight_plan::{ConstPool, Plan, Program};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,13 +15,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub struct PrepareOptions {
     /// Rewrites the graph (fusion, folding); the results are the same bits either way.
     pub passes: bool,
-    /// Gives every value bytes of its own, so that all can be read after a run.
+    /// Passes that do not run, of those that would.
+    pub disabled_passes: PassSet,
+    /// The most bytes that constants computed by passes take, all together.
+    pub max_folded_bytes: usize,
+    /// Gives every value bytes of its own, so that all can be read after a run; no pass runs then.
     pub keep_all: bool,
 }
 
 impl Default for PrepareOptions {
     fn default() -> PrepareOptions {
-        PrepareOptions { passes: true, keep_all: false }
+        PrepareOptions { passes: true, disabled_passes: PassSet::NONE, max_folded_bytes: 16 << 20, keep_all: false }
     }
 }
 
@@ -30,6 +36,9 @@ pub struct Prepared {
     pub(crate) consts: ConstPool,
     pub(crate) options: PrepareOptions,
     pub(crate) n_nodes: usize,
+    rewrites: Vec<Rewrite>,
+    /// Of the constants that passes computed.
+    _held: Vec<Reservation>,
     plans: Mutex<Vec<Arc<PlanEntry>>>,
     clock: AtomicU64,
     flight: Mutex<Flight>,
@@ -83,15 +92,25 @@ impl Prepared {
         graph: Arc<Graph>,
         targets: &[ValueId],
         options: PrepareOptions,
-        device: &Arc<dyn Device>,
-        budget: &Arc<Budget>,
+        config: &ExecutorConfig,
     ) -> Result<Prepared, RunError> {
-        let program = Arc::new(Program::new(graph, targets.to_vec())?);
+        let ExecutorConfig { pool, table, device, budget } = config;
+        let rewritten = match options.passes && !options.keep_all {
+            true => {
+                let PrepareOptions { disabled_passes: disabled, max_folded_bytes, .. } = options;
+                rewrite(&graph, targets, &PassCtx { table, device, budget, pool, disabled, max_folded_bytes })?
+            }
+            false => Rewritten { graph, targets: targets.to_vec(), rewrites: vec![], held: vec![] },
+        };
+        let Rewritten { graph, targets, rewrites, held } = rewritten;
+        let program = Arc::new(Program::new(graph, targets)?);
         Ok(Prepared {
             n_nodes: program.n_needed(),
             program,
             consts: ConstPool::new(device.clone(), budget.clone()),
             options,
+            rewrites,
+            _held: held,
             plans: Mutex::new(vec![]),
             clock: AtomicU64::new(0),
             flight: Mutex::default(),
@@ -100,7 +119,12 @@ impl Prepared {
         })
     }
 
-    /// The program that is run.
+    /// What passes rewrote, in order.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    /// The program that is run: its graph is the one that passes made, with the inputs of the one that was prepared.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
