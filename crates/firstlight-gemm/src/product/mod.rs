@@ -171,7 +171,7 @@ pub struct Epilogue<'a> {
     pub bias: Option<Addend<'a>>,
     /// Added second: a fused Add. It must not overlap the output.
     pub residual: Option<Addend<'a>>,
-    /// Whether negative results become +0 at the end.
+    /// Whether results that are not greater than 0 become +0 at the end.
     pub relu: bool,
 }
 

@@ -144,7 +144,7 @@ fn epilogues_round_step_by_step() {
                             if residual.is_some() {
                                 x += full[m * n + n_];
                             }
-                            if relu && x < 0.0 { 0.0 } else { x }
+                            if relu && x <= 0.0 { 0.0 } else { x }
                         },
                     );
                     let product = Product {

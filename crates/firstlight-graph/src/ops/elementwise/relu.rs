@@ -13,7 +13,7 @@ pub struct Relu;
 
 pub const INFO: OpInfo = OpInfo {
     name: "Relu",
-    doc: "0 where `x` is below 0, else `x`. NaN stays NaN, -0 stays -0.",
+    doc: "`x` where it is above 0, else 0. NaN stays NaN; -0 gives 0.",
     attributes: &[],
     inputs: UNARY_INPUT,
     outputs: SAME_OUTPUT,
@@ -29,10 +29,10 @@ impl OpDef for Relu {
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
         match ctx.input(0)?.dtype() {
-            DType::F32 => map1(ctx, |x: f32| if x < 0.0 { 0.0 } else { x }),
-            DType::F64 => map1(ctx, |x: f64| if x < 0.0 { 0.0 } else { x }),
-            DType::F16 => map1(ctx, |x: f16| if x < f16::ZERO { f16::ZERO } else { x }),
-            DType::BF16 => map1(ctx, |x: bf16| if x < bf16::ZERO { bf16::ZERO } else { x }),
+            DType::F32 => map1(ctx, |x: f32| if x <= 0.0 { 0.0 } else { x }),
+            DType::F64 => map1(ctx, |x: f64| if x <= 0.0 { 0.0 } else { x }),
+            DType::F16 => map1(ctx, |x: f16| if x <= f16::ZERO { f16::ZERO } else { x }),
+            DType::BF16 => map1(ctx, |x: bf16| if x <= bf16::ZERO { bf16::ZERO } else { x }),
             DType::I64 => map1(ctx, |x: i64| x.max(0)),
             DType::I32 => map1(ctx, |x: i32| x.max(0)),
             DType::I16 => map1(ctx, |x: i16| x.max(0)),
@@ -52,6 +52,6 @@ fn cases() -> Vec<Case> {
         name: "signs, zeros and NaN",
         op: Relu.into(),
         inputs: vec![Some(floats(&[-1., -0., 0., 2., f32::NAN, f32::NEG_INFINITY]))],
-        outputs: vec![floats(&[0., -0., 0., 2., f32::NAN, 0.])],
+        outputs: vec![floats(&[0., 0., 0., 2., f32::NAN, 0.])],
     }]
 }
