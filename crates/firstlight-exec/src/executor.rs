@@ -1,7 +1,7 @@
 //! `PipelinedExecutor`: the door to running.
 
 use crate::cache::{Realized, StorageCache};
-use crate::control::RunOptions;
+use crate::control::{Event, RunOptions};
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::prepared::{PlanEntry, PrepareOptions, Prepared};
@@ -255,24 +255,23 @@ impl PipelinedExecutor {
             own.plan = entry.plan.id();
             return run_once(&engine, &entry, own, feeds, outputs);
         }
+        let mut alone = None;
         loop {
-            let ended = prepared.n_ended();
+            let flight = prepared.start(alone.as_ref());
             let mut state = prepared.check_out(&entry, device, budget);
-            let result = run_once(&engine, &entry, &mut state, feeds, outputs);
-            match result {
+            match run_once(&engine, &entry, &mut state, feeds, outputs) {
                 Ok(()) => {
-                    prepared.check_in(&entry, Some(state));
+                    prepared.check_in(&entry, state);
                     return Ok(());
                 }
-                Err(error) => {
+                // At the memory limit a run takes its turn after the others; one that had all memory has its answer.
+                Err(error) if error.is_over_budget() && !(alone.is_some() && flight.was_alone()) => {
                     drop(state);
-                    prepared.check_in(&entry, None);
-                    // At the memory limit a run first takes idle memory, then its turn after the others.
-                    let again = error.is_over_budget() && (prepared.trim(0) || prepared.wait_for_end(ended + 1));
-                    if !again {
-                        return Err(error);
-                    }
+                    drop(flight);
+                    drop(alone.take());
+                    alone = Some(prepared.alone());
                 }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -301,8 +300,12 @@ fn run_once(
             state.memory.write(loc, feed.bytes).map_err(fail)?;
         }
     }
+    state.streamed = false;
     let last = engine.run_plan(&entry.plan, state)?;
     engine.settle(state)?;
+    if state.streamed {
+        engine.options.tell(&Event::FirstAnswer).map_err(fail)?;
+    }
     let SegmentEnd::Done(results) = &last.end else {
         return Err(RunError::Persistent("the plan ended without its outputs".to_owned()));
     };

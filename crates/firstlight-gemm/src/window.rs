@@ -26,10 +26,10 @@ pub enum Window<'a> {
         bias: Option<f32>,
         /// A plane like the output, added next. It must not overlap the output.
         residual: Option<Src<'a>>,
-        /// Whether negative results become +0 at the end.
+        /// Whether results that are not greater than 0 become +0 at the end.
         relu: bool,
     },
-    /// The greatest value under the window; NaN wins, padding is left out; -inf where there is nothing.
+    /// The greatest value under the window; NaN and padding are passed over; -inf where there is nothing.
     Max,
 }
 
@@ -203,7 +203,7 @@ unsafe fn along<S: Simd, const N: usize>(
             };
             match window {
                 Window::Depthwise { .. } => *acc = s.fma(weight, x, *acc),
-                Window::Max if inside => *acc = math::max_step(s, *acc, s.add(x, tap.fill)),
+                Window::Max if inside => *acc = s.max(s.add(x, tap.fill), *acc),
                 Window::Max => {}
             }
         }

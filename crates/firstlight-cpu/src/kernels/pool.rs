@@ -4,16 +4,18 @@ use super::number::{Number, read};
 use super::real::{Lanes, Math, Real};
 use super::rows::row;
 use super::spread::spread;
-use firstlight_backend::{Caps, KernelBinding, KernelCtx};
-use firstlight_gemm::{Isa, Reduce, Src};
+use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, OperandSpec};
+use firstlight_gemm::{ConvInput, Geometry, Isa, Reduce, Src, Window};
 use firstlight_graph::ops::nn::window::WindowDim;
 use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType::{BF16, F16, F32, F64, I8, U8};
 use firstlight_tensor::{DType, bf16, f16};
 use smallvec::SmallVec;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) const BINDINGS: &[KernelBinding] = &[
+    KernelBinding { source: "windows", accepts: is_plane, ..row(OpKind::MaxPool, &[F32], max_pool_f32) },
     max_row(&[F32], |ctx| max_pool(ctx, f32::NEG_INFINITY)),
     max_row(&[F64], |ctx| max_pool(ctx, f64::NEG_INFINITY)),
     max_row(&[F16], |ctx| max_pool(ctx, f16::NEG_INFINITY)),
@@ -32,6 +34,64 @@ const fn max_row(types: &'static [DType], kernel: firstlight_backend::KernelFn) 
         caps: Caps { unaligned: false, capture_safe: true },
         accepts: |query| query.outputs.len() == 1,
         ..row(OpKind::MaxPool, types, kernel)
+    }
+}
+
+/// One or two spatial dimensions of sizes that leave room for exact positions, and no indices.
+fn is_plane(query: &KernelQuery<'_>) -> bool {
+    let small = |spec: &OperandSpec| spec.dims.iter().all(|&dim| dim < 1 << 18);
+    let attributes = match query.op {
+        Op::MaxPool(op) => [&op.kernel_shape, &op.strides, &op.dilations, &op.pads],
+        _ => return false,
+    };
+    let small = query.inputs.iter().flatten().chain(query.outputs).all(small)
+        && attributes.into_iter().flatten().all(|&value| value < 1 << 12);
+    let ranks = query.inputs.iter().flatten().all(|spec| (3..=4).contains(&spec.dims.rank()));
+    query.outputs.len() == 1 && small && ranks
+}
+
+fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
+    let geometry = op.geometry(ctx.dims(0)?)?;
+    if geometry.out_shape() != *ctx.out_dims(0)? {
+        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
+    }
+    let failed = AtomicBool::new(false);
+    let line = WindowDim { input: 1, kernel: 1, stride: 1, dilation: 1, pad_begin: 0, pad_end: 0, output: 1 };
+    let [high, wide] = match geometry.spatial[..] {
+        [wide] => [line, wide],
+        [high, wide] => [high, wide],
+        _ => return Err(super::other_op("MaxPool of planes")),
+    };
+    let windows = Geometry {
+        kernel: [high.kernel, wide.kernel],
+        stride: [high.stride, wide.stride],
+        dilation: [high.dilation, wide.dilation],
+        pad: [high.pad_begin, wide.pad_begin],
+        out: [high.output, wide.output],
+    };
+    let (plane, width) = (high.input * wide.input, wide.output);
+    let (isa, x) = (Isa::detect(), Src::from_bytes(ctx.bytes(0)?));
+    let out = ctx.output::<f32>(0)?;
+    let ns = 0.1 * (high.kernel * wide.kernel) as f32 + 10.0 / width.max(1) as f32;
+    spread(ctx.pool(), out, width, ns, &|from, out| {
+        let mut rest = out;
+        let mut row = from / width;
+        while !rest.is_empty() {
+            let first = row % high.output;
+            let rows = (high.output - first).min(rest.len() / width);
+            let (now, later) = rest.split_at_mut(rows * width);
+            let x = x.slice(row / high.output * plane, plane);
+            let input = ConvInput::new(x, 1, [high.input, wide.input], windows);
+            if !input.is_some_and(|input| isa.window_rows(&Window::Max, &input, first..first + rows, now)) {
+                failed.store(true, Ordering::Relaxed);
+            }
+            (rest, row) = (later, row + rows);
+        }
+    })?;
+    match failed.into_inner() {
+        true => Err(OpError::unsupported(format!("windows {windows:?} over {} are too large", ctx.dims(0)?))),
+        false => Ok(()),
     }
 }
 

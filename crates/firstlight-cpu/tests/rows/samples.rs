@@ -96,7 +96,7 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
             }
         }
         (_, 2) => {
-            let pairs: [[&[usize]; 2]; 12] = [
+            let pairs: [[&[usize]; 2]; 14] = [
                 [&[5], &[5]],
                 [&[100], &[]],
                 [&[1], &[33]],
@@ -108,6 +108,8 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
                 [&[1, 1], &[1]],
                 [&[2, 2, 2, 2, 2, 2], &[2, 1, 2, 1, 2, 1]],
                 [LARGE, LARGE],
+                [LARGE, &[]],
+                [&[1], LARGE],
                 [LARGE, &[47, 1]],
             ];
             for [a, b] in pairs {
@@ -251,8 +253,8 @@ fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, 
                 (&[2, 1, 3, 1], &[1]),
                 (&[0, 3], &[1]),
                 (&[3, 0], &[1]),
-                (&[700, 150], &[1]),
-                (&[20, 31, 200], &[1]),
+                (&[1500, 150], &[1]),
+                (&[40, 31, 400], &[1]),
             ];
             for (dims, axes) in axes {
                 for keepdims in [false, true] {

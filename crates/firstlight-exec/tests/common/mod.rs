@@ -123,7 +123,7 @@ pub fn sixty_nodes() -> Arc<Graph> {
     let looped = g.push("repeat", ops::Loop { body, n_carried: 1 }.into(), &inputs, &["last", "scanned"]).unwrap();
     let (mut v, scanned) = (ValueId::from(looped), ValueId { node: looped, output: 1 });
     while n_nodes(&g) < 60 {
-        v = g.op(if n_nodes(&g) % 2 == 0 { ops::Mul.into() } else { ops::Add.into() }, &[v, half]).unwrap();
+        v = g.op(if n_nodes(&g).is_multiple_of(2) { ops::Mul.into() } else { ops::Add.into() }, &[v, half]).unwrap();
     }
     g.output("y", v).unwrap();
     g.output("scanned", scanned).unwrap();
