@@ -187,6 +187,38 @@ fn epilogues_are_fused_into_products() {
 }
 
 #[test]
+fn elementwise_ops_are_fused_into_one() {
+    let mut g = Graph::new("chain");
+    let x = input(&mut g, "x", &[None, Some(3)]);
+    let c = g.constant("c", Tensor::scalar(0.7f32));
+    let row = g.constant("row", floats(&[3], 3));
+    let a = g.op(ops::Div.into(), &[x, c]).unwrap();
+    let b = g.op(ops::Erf.into(), &[a]).unwrap();
+    let d = g.op(ops::Add.into(), &[row, b]).unwrap();
+    let e = g.op(ops::Mul.into(), &[x, d]).unwrap();
+    g.output("y", e).unwrap();
+    let g = Arc::new(g);
+    assert_eq!(
+        text(&g, only("fuse-elementwise")),
+        "graph \"chain\" {\n  %0 = Input() {index=0}: f32[?,3] -> \"x\"\n  \
+         %1 = Const() {tensor=f32[]} -> \"c\"\n  %2 = Const() {tensor=f32[3]} -> \"row\"\n  \
+         %3 = Elementwise(%0, %1, %2) {steps=\"Div(x0, x1); Erf(t0); Add(x2, t1); Mul(x0, t2)\"} -> \"Mul_6\"\n  \
+         return \"y\" = %3\n}\n"
+    );
+    let prepared = cpu(1).prepare(g.clone(), &[e], PrepareOptions::default()).unwrap();
+    assert_eq!(prepared.rewrites()[0].sources, ["Div_3", "Erf_4", "Add_5", "Mul_6"]);
+    // A value on the way that is a target stays one.
+    let both = cpu(1).prepare(g.clone(), &[e, b], PrepareOptions::default()).unwrap();
+    assert_eq!(rules(&both).iter().map(|(_, _, n)| *n).collect::<Vec<_>>(), [2, 2]);
+    for targets in [vec![e], vec![e, b], vec![a, d]] {
+        for (threads, rows) in [(1, 1), (1, 700), (2, 40_000)] {
+            let run = |options| realize(&cpu(threads), &g, &targets, options, &[floats(&[rows, 3], 7)]);
+            assert_eq!(run(PrepareOptions::default()), run(off()));
+        }
+    }
+}
+
+#[test]
 fn an_addend_that_may_broadcast_is_left_alone() {
     let mut g = Graph::new("broadcast");
     let x = input(&mut g, "x", &[Some(1), Some(4)]);

@@ -4,6 +4,7 @@
 //! (broadcasting), [`strided`] (views), [`number`] (element types), [`rows`] (rows of many element types).
 
 mod cast;
+mod chain;
 mod concat;
 mod conv;
 mod copy;
@@ -40,6 +41,7 @@ use firstlight_graph::{OpError, OpErrorKind};
 pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::BINDINGS,
     elementwise::NUMBERS,
+    chain::BINDINGS,
     cast::BINDINGS,
     select::BINDINGS,
     pow::BINDINGS,

@@ -64,6 +64,7 @@ op_table! {
     ConstantOfShape: shape::constant_of_shape,
     Conv: nn::conv,
     Div: elementwise::div,
+    Elementwise: elementwise::chain,
     Equal: elementwise::equal,
     Erf: elementwise::erf,
     Expand: layout::expand,

@@ -8,6 +8,7 @@ mod apply;
 mod drop_identities;
 mod facts;
 mod fold_constants;
+mod fuse_elementwise;
 mod fuse_epilogue;
 
 use crate::PlanError;
@@ -32,6 +33,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "fold-constants", find: fold_constants::find },
     Pass { name: "drop-identities", find: drop_identities::find },
     Pass { name: "fuse-epilogue", find: fuse_epilogue::find },
+    Pass { name: "fuse-elementwise", find: fuse_elementwise::find },
 ];
 
 /// A set of passes.

@@ -3,6 +3,7 @@
 pub mod add;
 pub mod and;
 pub mod cast;
+pub mod chain;
 pub mod div;
 pub mod equal;
 pub mod erf;

@@ -1,0 +1,216 @@
+//! `Elementwise`.
+
+use crate::infer::{infer_known, run_reference};
+use crate::op::{Arity, AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
+use crate::ops::cases::tensor;
+use crate::ops::{Add, Div, Erf, Mul, Op, Relu, Sigmoid, Sub};
+use crate::{InferCtx, OpError, OutInfo, ValueInfo};
+use firstlight_tensor::{DType, SymShape, Tensor, TensorView};
+use smallvec::SmallVec;
+use std::fmt::Write;
+
+/// Elementwise ops that run as one, each rounded as by itself.
+///
+/// Made by passes; no file holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elementwise {
+    /// The ops, in order; the last one gives the result.
+    pub steps: Vec<Step>,
+}
+
+/// One op of an [`Elementwise`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Add, Sub, Mul, Div, Relu, Sqrt, Sigmoid or Erf.
+    pub op: Op,
+    pub operands: SmallVec<[Operand; 2]>,
+}
+
+/// What a step reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// The input of that index.
+    Input(usize),
+    /// The result of the earlier step of that index.
+    Step(usize),
+}
+
+/// The most steps that an [`Elementwise`] has.
+pub const MAX_STEPS: usize = 8;
+
+/// The most inputs that an [`Elementwise`] has.
+pub const MAX_INPUTS: usize = 8;
+
+pub const INFO: OpInfo = OpInfo {
+    name: "Elementwise",
+    doc: "Elementwise ops that run as one, with broadcasting, each rounded as by itself. Made by passes.",
+    attributes: &[AttrDoc {
+        name: "steps",
+        doc: "the ops in order; `x0` is the first input, `t0` the result of the first step",
+    }],
+    inputs: &[Param { name: "inputs", ty: TypeRef::Var(0), arity: Arity::Variadic(1) }],
+    outputs: &[Param { name: "Y", ty: TypeRef::Var(0), arity: Arity::One }],
+    types: &[TypeVar { name: "T", allowed: &[DType::F32] }],
+    exactness: Exactness::Rounding,
+    cases,
+};
+
+/// Whether an op can be a step: it takes and gives one element type, and has no attributes.
+pub fn is_step(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Add(_) | Op::Sub(_) | Op::Mul(_) | Op::Div(_) | Op::Relu(_) | Op::Sqrt(_) | Op::Sigmoid(_) | Op::Erf(_)
+    )
+}
+
+impl Elementwise {
+    fn check(&self, n_inputs: usize) -> Result<(), OpError> {
+        let broken = |i: usize| OpError::value(format!("step {i} of Elementwise is none, or reads what is not there"));
+        if self.steps.is_empty() || self.steps.len() > MAX_STEPS || n_inputs > MAX_INPUTS {
+            return Err(OpError::value(format!(
+                "Elementwise has {} steps and {n_inputs} inputs, expected 1 to {MAX_STEPS} and at most {MAX_INPUTS}",
+                self.steps.len()
+            )));
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            let there = |operand: &Operand| match *operand {
+                Operand::Input(input) => input < n_inputs,
+                Operand::Step(step) => step < i,
+            };
+            if !is_step(&step.op)
+                || step.operands.len() != step.op.info().inputs.len()
+                || !step.operands.iter().all(there)
+            {
+                return Err(broken(i));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OpDef for Elementwise {
+    fn attributes(&self) -> Vec<(&'static str, AttrValue)> {
+        let mut text = String::new();
+        for (i, step) in self.steps.iter().enumerate() {
+            let operands: Vec<String> = step
+                .operands
+                .iter()
+                .map(|operand| match operand {
+                    Operand::Input(input) => format!("x{input}"),
+                    Operand::Step(step) => format!("t{step}"),
+                })
+                .collect();
+            let separator = if i == 0 { "" } else { "; " };
+            let _ = write!(text, "{separator}{}({})", step.op.info().name, operands.join(", "));
+        }
+        vec![("steps", AttrValue::Text(text))]
+    }
+
+    fn infer(&self, ctx: &InferCtx<'_>) -> Result<SmallVec<[OutInfo; 1]>, OpError> {
+        self.check(ctx.n_inputs())?;
+        let mut results: SmallVec<[ValueInfo; MAX_STEPS]> = SmallVec::new();
+        for step in &self.steps {
+            let mut infos: SmallVec<[Option<ValueInfo>; 2]> = SmallVec::new();
+            for operand in &step.operands {
+                infos.push(Some(match *operand {
+                    Operand::Input(input) => ValueInfo { value: None, ..ctx.input(input)?.clone() },
+                    Operand::Step(step) => results[step].clone(),
+                }));
+            }
+            let output = step.op.def().infer(&InferCtx::new(&infos, 1))?.into_iter().next();
+            let output = output.ok_or_else(|| OpError::value("a step of Elementwise without a result"))?;
+            results.push(ValueInfo { dtype: output.dtype, dims: output.dims, value: None });
+        }
+        let last = results.pop().ok_or_else(|| OpError::value("Elementwise without steps"))?;
+        Ok(OutInfo::new(last.dtype, last.dims).one())
+    }
+
+    fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
+        self.check(ctx.n_inputs())?;
+        let mut results: Vec<Tensor> = vec![];
+        for step in &self.steps {
+            let mut views: SmallVec<[Option<TensorView<'_>>; 2]> = SmallVec::new();
+            for operand in &step.operands {
+                views.push(Some(match *operand {
+                    Operand::Input(input) => ctx.input(input)?,
+                    Operand::Step(step) => results[step].view(),
+                }));
+            }
+            let info = |view: &TensorView<'_>| ValueInfo {
+                dtype: view.dtype(),
+                dims: SymShape::from(view.shape()),
+                value: None,
+            };
+            let infos: SmallVec<[Option<ValueInfo>; 2]> = views.iter().map(|view| view.as_ref().map(info)).collect();
+            let outputs = infer_known(&step.op, &infos, 1)?;
+            let result = run_reference(&step.op, &views, &outputs)?.pop();
+            drop(views);
+            results.push(result.ok_or_else(|| OpError::value("a step of Elementwise without a result"))?);
+        }
+        let last = results.pop().ok_or_else(|| OpError::value("Elementwise without steps"))?;
+        let output = ctx.output(0)?;
+        if output.shape() != last.shape() {
+            return Err(OpError::shape(format!("output 0 has shape {}, expected {}", output.shape(), last.shape())));
+        }
+        output.values_mut::<f32>()?.copy_from_slice(&last.values::<f32>()?);
+        Ok(())
+    }
+
+    fn n_operations(&self, _inputs: &[&[usize]], outputs: &[&[usize]]) -> u64 {
+        super::operations(outputs, self.steps.len() as u64)
+    }
+}
+
+fn cases() -> Vec<Case> {
+    use Operand::{Input, Step as Result};
+    let step = |op: Op, operands: &[Operand]| Step { op, operands: operands.into() };
+    let case = |name, steps: Vec<Step>, inputs: &[Tensor], y: Tensor| Case {
+        name,
+        op: Elementwise { steps }.into(),
+        inputs: inputs.iter().cloned().map(Some).collect(),
+        outputs: vec![y],
+    };
+    let half = Tensor::scalar(0.5f32);
+    vec![
+        case(
+            "a chain with a scalar and a row",
+            vec![
+                step(Mul.into(), &[Input(0), Input(1)]),
+                step(Add.into(), &[Input(2), Result(0)]),
+                step(Relu.into(), &[Result(1)]),
+            ],
+            &[tensor(&[2, 2], &[1f32, 2., -3., -4.]), half.clone(), tensor(&[2], &[1f32, -1.])],
+            tensor(&[2, 2], &[1.5f32, 0., 0., 0.]),
+        ),
+        case(
+            "a tree: differences keep their sides",
+            vec![
+                step(Sub.into(), &[Input(0), Input(1)]),
+                step(Div.into(), &[Input(1), Result(0)]),
+                step(Sub.into(), &[Result(1), Result(0)]),
+            ],
+            &[tensor(&[2, 1], &[2.5f32, 1.]), half.clone()],
+            tensor(&[2, 1], &[-1.75f32, 0.5]),
+        ),
+        case(
+            "channels, and a function",
+            vec![
+                step(Sigmoid.into(), &[Input(0)]),
+                step(Erf.into(), &[Result(0)]),
+                step(Mul.into(), &[Result(1), Input(1)]),
+            ],
+            &[
+                tensor(&[1, 2, 2], &[f32::INFINITY, f32::NEG_INFINITY, f32::INFINITY, f32::NEG_INFINITY]),
+                tensor(&[2, 1], &[1f32, 0.]),
+            ],
+            tensor(&[1, 2, 2], &[0.842_700_8f32, 0., 0., 0.]),
+        ),
+        case("one element", vec![step(Add.into(), &[Input(0), Input(0)])], &[half], Tensor::scalar(1f32)),
+        case(
+            "empty",
+            vec![step(Add.into(), &[Input(0), Input(1)])],
+            &[tensor::<f32>(&[0, 2], &[]), tensor(&[2], &[1f32, 2.])],
+            tensor::<f32>(&[0, 2], &[]),
+        ),
+    ]
+}
