@@ -1,85 +1,70 @@
-//! What the pipeline itself costs: a chain of small adds, without passes.
+//! What a step of a replay costs beside its work: 1,000 chained adds of 16 floats, passes off.
 //!
-//! `chained_adds [NODES]` prints one JSON line: steps, time a step of a replay, time a node of compiling, and first runs
-//! inline and pipelined.
+//! Prints the steps of a run and, over many replays, the median, least and greatest time a step.
+#![forbid(unsafe_code)]
 
-use firstlight_backend::{BackendId, Budget, KernelBindingTable, Pool, reference_kernel};
-use firstlight_exec::{
-    ExecutorConfig, Feed, Outputs, Pipeline, PipelinedExecutor, PrepareOptions, Prepared, RunError, RunOptions,
-};
-use firstlight_graph::{Graph, OpError, Spec, ops};
-use firstlight_tensor::{DType, Tensor, TensorError};
-use std::error::Error;
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{Buffers, cpu};
+use firstlight_exec::{Event, EventSink, Feed, Pipeline, PrepareOptions, RunOptions};
+use firstlight_graph::{Graph, Spec, ops};
+use firstlight_tensor::{DType, Tensor};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-struct Sink([u8; 64]);
+const N_REPLAYS: usize = 3000;
 
-impl Outputs for Sink {
-    fn output(
-        &mut self,
-        _index: usize,
-        _dtype: DType,
-        _dims: &[usize],
-        copy: &mut dyn FnMut(&mut [u8]) -> Result<(), OpError>,
-    ) -> Result<(), OpError> {
-        copy(&mut self.0)
+/// Counts the steps that ran.
+#[derive(Debug, Default)]
+struct Steps(AtomicUsize);
+
+impl EventSink for Steps {
+    fn event(&self, event: &Event<'_>) -> Result<(), String> {
+        if matches!(event, Event::Ran { .. }) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 
-fn chain(n: usize) -> Result<Graph, Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut graph = Graph::new("adds");
     let x = graph.input("x", Spec::known(DType::F32, &[16]), None);
-    let one = Tensor::from_slice([16], &[1f32; 16]).map_err(|e: TensorError| e.to_string())?;
-    let one = graph.constant("one", one);
+    let c = graph.constant("c", Tensor::from_slice([16], &[1f32; 16])?);
     let mut v = x;
-    for _ in 0..n {
-        v = graph.op(ops::Add::default().into(), &[v, one])?;
+    for _ in 0..1000 {
+        v = graph.op(ops::Add.into(), &[v, c])?;
     }
     graph.output("y", v)?;
-    Ok(graph)
-}
-
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort();
-    times[times.len() / 2].as_secs_f64() * 1e6
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let n = std::env::args().nth(1).map_or(Ok(1000), |n| n.parse())?;
-    let table = KernelBindingTable::finalize(firstlight_cpu::BINDINGS, &[(BackendId::CPU, reference_kernel)])?;
-    let executor = PipelinedExecutor::new(ExecutorConfig {
-        pool: Arc::new(Pool::new(2)?),
-        table: Arc::new(table),
-        device: Arc::new(firstlight_cpu::CpuDevice),
-        budget: Budget::new(None),
-    });
-    let graph = Arc::new(chain(n)?);
-    let targets = [graph.outputs()[0].1];
-    let prepare = || executor.prepare(graph.clone(), &targets, PrepareOptions { passes: false, ..Default::default() });
+    let executor = cpu(1);
+    let options = PrepareOptions { passes: false, ..PrepareOptions::default() };
+    let prepared = executor.prepare(Arc::new(graph), &[v], options)?;
+    let mut buffers = Buffers::default();
     let bytes = [0u8; 64];
-    let mut sink = Sink([0; 64]);
-    let mut run = |prepared: &Prepared, pipeline| -> Result<Duration, RunError> {
+    let mut run = |options: &RunOptions<'_>| {
         let feed = Some(Feed { dtype: DType::F32, dims: &[16], bytes: &bytes });
-        let options = RunOptions { pipeline, ..Default::default() };
-        let start = Instant::now();
-        executor.run(prepared, &[feed], &options, &mut sink)?;
-        Ok(start.elapsed())
+        executor.run(&prepared, &[feed], options, &mut buffers)
     };
-    let mut first = |pipeline| -> Result<f64, RunError> {
-        let times: Result<Vec<Duration>, RunError> = (0..41).map(|_| run(&*prepare()?, pipeline)).collect();
-        times.map(median)
-    };
-    let (inline, pipelined) = (first(Pipeline::Inline)?, first(Pipeline::On)?);
-    let prepared = prepare()?;
-    run(&prepared, Pipeline::Inline)?;
-    let replays: Result<Vec<Duration>, RunError> = (0..2001).map(|_| run(&prepared, Pipeline::Inline)).collect();
-    let replay = median(replays?);
-    let steps = prepared.n_compiled();
+    let steps = Steps::default();
+    run(&RunOptions { pipeline: Pipeline::Inline, events: Some(&steps), ..RunOptions::default() })?;
+    let n_steps = steps.0.load(Ordering::Relaxed);
+    let mut times = Vec::with_capacity(N_REPLAYS);
+    for _ in 0..N_REPLAYS {
+        let clock = Instant::now();
+        run(&RunOptions::default())?;
+        times.push(clock.elapsed().as_secs_f64() * 1e6 / n_steps as f64);
+    }
+    if buffers.outputs.first().is_none_or(|(_, y)| y.chunks_exact(4).any(|v| v != 1000f32.to_le_bytes())) {
+        return Err("the sum is not 1,000".into());
+    }
+    times.sort_by(f64::total_cmp);
     println!(
-        "{{\"steps\":{steps},\"replay_us_a_step\":{:.4},\"compile_us_a_node\":{:.3},\"first_inline_us\":{inline:.1},\"first_pipelined_us\":{pipelined:.1}}}",
-        replay / steps as f64,
-        (inline - replay) / steps as f64,
+        "steps {n_steps} replays {N_REPLAYS} median_us {:.4} least_us {:.4} most_us {:.4}",
+        times[N_REPLAYS / 2],
+        times[0],
+        times[N_REPLAYS - 1]
     );
     Ok(())
 }

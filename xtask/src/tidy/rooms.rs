@@ -60,7 +60,7 @@ const ROOMS: &[Room] = &[
     Room { name: "firstlight-conformance", uses: &["firstlight"], tests_use: &[] },
     Room {
         name: "firstlight-fuzz",
-        uses: &["firstlight", "firstlight-graph", "firstlight-onnx", "firstlight-tensor"],
+        uses: &["firstlight", "firstlight-conformance", "firstlight-graph", "firstlight-onnx", "firstlight-tensor"],
         tests_use: &[],
     },
     Room { name: "xtask", uses: &[], tests_use: &[] },
