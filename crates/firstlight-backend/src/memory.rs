@@ -1,4 +1,4 @@
-//! Memory of a run and the operands that kernels are handed: the one file that turns addresses into slices.
+//! Memory of a run and the operands that kernels are handed: the one room that turns addresses into slices.
 //!
 //! A [`RunMemory`] owns the chunks that values live in. [`RunMemory::resolve`] turns locations into a [`StepAddrs`],
 //! checking that every operand lies inside its storage and that no output overlaps another operand; the result is
@@ -6,98 +6,30 @@
 //! are not its own, so the slices of a [`KernelCtx`] are valid and unaliased for the launch.
 #![allow(unsafe_code)]
 
-use crate::binding::OperandSpec;
+mod buf;
+mod ctx;
+mod tiles;
+
+pub use buf::HostBuf;
+pub use ctx::{KernelCtx, Words};
+pub use tiles::{for_chunks_mut, for_chunks_mut_cost, for_tiles_with_scratch, for_tiles_with_scratch_cost};
+
 use crate::device::{Completion, Device, DeviceCall, OperandAddr};
 use crate::kernel::KernelCall;
 use crate::pool::Pool;
 use crate::storage::{BackendStorage, Storage};
 use crate::{Budget, Reservation};
-use firstlight_graph::{Op, OpError, OpErrorKind};
+use firstlight_graph::{OpError, OpErrorKind};
 use firstlight_tensor::Shape;
 use smallvec::SmallVec;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 /// Alignment of every chunk and of every value in it.
 pub const ALIGN: usize = 64;
-
-/// Zeroed host memory of fixed address, aligned to 64 bytes.
-pub struct HostBuf {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: a HostBuf owns its allocation as a Box does; shared references only read.
-unsafe impl Send for HostBuf {}
-// SAFETY: as above.
-unsafe impl Sync for HostBuf {}
-
-impl HostBuf {
-    /// Allocates `len` zero bytes.
-    ///
-    /// **Errors**: the system has no memory left, or the size is absurd.
-    pub fn zeroed(len: usize) -> Result<HostBuf, OpError> {
-        let refused = || OpError::new(OpErrorKind::Device, format!("the system refused {len} bytes of memory"));
-        if len == 0 {
-            return Ok(HostBuf { start: NonNull::<Line>::dangling().cast(), len });
-        }
-        let layout = Layout::from_size_align(len, ALIGN).map_err(|_| refused())?;
-        // SAFETY: the size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
-        Ok(HostBuf { start, len })
-    }
-
-    /// Length in bytes.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True when there is no byte.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Where the bytes start.
-    pub fn address(&self) -> u64 {
-        self.start.as_ptr() as u64
-    }
-
-    /// The bytes.
-    pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: start is valid for len initialised bytes for as long as self lives; `&self` excludes writers.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-
-    /// The bytes, to write.
-    pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as in `as_slice`; `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
-    }
-}
-
-#[repr(align(64))]
-struct Line;
-
-impl Drop for HostBuf {
-    fn drop(&mut self) {
-        if self.len > 0 {
-            // SAFETY: allocated in `zeroed` with this size and alignment, which Layout accepted there.
-            unsafe { dealloc(self.start.as_ptr(), Layout::from_size_align_unchecked(self.len, ALIGN)) };
-        }
-    }
-}
-
-impl fmt::Debug for HostBuf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.len)
-    }
-}
 
 /// Where a value lives.
 #[derive(Clone, Debug)]
@@ -512,340 +444,10 @@ pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     format!("panicked: {}", text.unwrap_or("no message"))
 }
 
-/// What a kernel is handed: operands, scratch, the pool. All slices are valid for the launch and outputs are unaliased.
-pub struct KernelCtx<'a> {
-    call: &'a KernelCall,
-    step: &'a StepAddrs,
-    pool: &'a Pool,
-    /// Bit i: output i was handed out; bit 63: the scratch was.
-    taken: Cell<u64>,
-    found: &'a mut SmallVec<[Shape; 2]>,
-}
-
-/// Elements at any alignment (a mapped weight).
-#[derive(Clone, Copy, Debug)]
-pub struct Words<'a, T> {
-    start: *const u8,
-    len: usize,
-    owner: PhantomData<&'a [T]>,
-}
-
-// SAFETY: Words is a shared view of immutable bytes, as `&[T]` is.
-unsafe impl<T: Sync> Send for Words<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for Words<'_, T> {}
-
-impl<T: bytemuck::Pod> Words<'_, T> {
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True when there is no element.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Element `i`.
-    ///
-    /// Panics when `i` is out of range, as indexing a slice does.
-    pub fn get(&self, i: usize) -> T {
-        assert!(i < self.len, "element {i} of {}", self.len);
-        // SAFETY: i is in range of the bytes that the view was made over; T is plain data, read unaligned.
-        unsafe { self.start.cast::<T>().add(i).read_unaligned() }
-    }
-
-    /// Where the elements start: valid for `len` unaligned reads while the view's lifetime lasts.
-    pub fn as_ptr(&self) -> *const T {
-        self.start.cast()
-    }
-}
-
-impl<'a> KernelCtx<'a> {
-    /// The op with its attributes.
-    pub fn op(&self) -> &'a Op {
-        &self.call.op
-    }
-
-    /// Op and operand specs.
-    pub fn call(&self) -> &'a KernelCall {
-        self.call
-    }
-
-    /// The pool that tiles are spread over.
-    pub fn pool(&self) -> &'a Pool {
-        self.pool
-    }
-
-    /// Number of inputs, omitted ones included.
-    pub fn n_inputs(&self) -> usize {
-        self.call.inputs.len()
-    }
-
-    /// True when input `i` is given.
-    pub fn has_input(&self, i: usize) -> bool {
-        self.call.inputs.get(i).is_some_and(Option::is_some)
-    }
-
-    /// Spec of input `i`.
-    ///
-    /// **Errors**: the input is omitted.
-    pub fn spec(&self, i: usize) -> Result<&'a OperandSpec, OpError> {
-        match self.call.inputs.get(i) {
-            Some(Some(spec)) => Ok(spec),
-            _ => Err(missing("input", i)),
-        }
-    }
-
-    /// Shape of input `i`.
-    ///
-    /// **Errors**: the input is omitted.
-    pub fn dims(&self, i: usize) -> Result<&'a Shape, OpError> {
-        Ok(&self.spec(i)?.dims)
-    }
-
-    /// Number of outputs.
-    pub fn n_outputs(&self) -> usize {
-        self.call.outputs.len()
-    }
-
-    /// Shape of output `i` (the upper bound of a data-sized one).
-    ///
-    /// **Errors**: there is no such output.
-    pub fn out_dims(&self, i: usize) -> Result<&'a Shape, OpError> {
-        self.call.outputs.get(i).map(|spec| &spec.dims).ok_or_else(|| missing("output", i))
-    }
-
-    fn input_addr(&self, i: usize) -> Result<OperandAddr, OpError> {
-        self.step.inputs.get(i).copied().flatten().ok_or_else(|| missing("input", i))
-    }
-
-    /// The elements of input `i` as words of `T`.
-    ///
-    /// **Errors**: the input is omitted, or unaligned (a row that takes mapped weights uses [`KernelCtx::words`] and
-    /// says so in its caps).
-    pub fn input<T: bytemuck::Pod>(&self, i: usize) -> Result<&'a [T], OpError> {
-        let addr = self.input_addr(i)?;
-        if addr.n_bytes == 0 {
-            return Ok(&[]);
-        }
-        if !(addr.address as usize).is_multiple_of(align_of::<T>())
-            || !addr.n_bytes.is_multiple_of(size_of::<T>().max(1))
-        {
-            return Err(internal("an unaligned input of a kernel that takes aligned ones"));
-        }
-        // SAFETY: `resolve` located the bytes inside a storage that StepAddrs or the exclusively held RunMemory keeps
-        // alive; alignment and size were checked; no output overlaps it; T is plain data.
-        Ok(unsafe { std::slice::from_raw_parts(addr.address as *const T, addr.n_bytes / size_of::<T>()) })
-    }
-
-    /// The elements of input `i` at any alignment.
-    ///
-    /// **Errors**: the input is omitted.
-    pub fn words<T: bytemuck::Pod>(&self, i: usize) -> Result<Words<'a, T>, OpError> {
-        let addr = self.input_addr(i)?;
-        Ok(Words { start: addr.address as *const u8, len: addr.n_bytes / size_of::<T>(), owner: PhantomData })
-    }
-
-    /// The bytes of input `i`.
-    ///
-    /// **Errors**: the input is omitted.
-    pub fn bytes(&self, i: usize) -> Result<&'a [u8], OpError> {
-        self.input::<u8>(i)
-    }
-
-    fn take(&self, bit: u32, what: &str) -> Result<(), OpError> {
-        let mask = 1u64 << bit;
-        if self.taken.replace(self.taken.get() | mask) & mask != 0 {
-            return Err(internal(&format!("{what} was taken twice")));
-        }
-        Ok(())
-    }
-
-    /// The elements of output `i` as words of `T`; can be taken once.
-    ///
-    /// **Errors**: there is no such output, or it was taken before.
-    pub fn output<T: bytemuck::Pod>(&self, i: usize) -> Result<&'a mut [T], OpError> {
-        let addr = self.step.outputs.get(i).copied().ok_or_else(|| missing("output", i))?;
-        if i >= 63 {
-            return Err(OpError::unsupported("a kernel takes at most 63 outputs"));
-        }
-        self.take(i as u32, "an output")?;
-        self.slice_mut(addr)
-    }
-
-    /// The scratch as words of `T`; can be taken once. It holds whatever an earlier step left there.
-    ///
-    /// **Errors**: it was taken before.
-    pub fn scratch<T: bytemuck::Pod>(&self) -> Result<&'a mut [T], OpError> {
-        self.take(63, "the scratch")?;
-        self.slice_mut(self.step.scratch)
-    }
-
-    fn slice_mut<T: bytemuck::Pod>(&self, addr: OperandAddr) -> Result<&'a mut [T], OpError> {
-        if addr.n_bytes < size_of::<T>() {
-            return Ok(&mut []);
-        }
-        if !(addr.address as usize).is_multiple_of(align_of::<T>()) {
-            return Err(internal("an unaligned output"));
-        }
-        // SAFETY: `resolve` located the bytes inside a chunk of the RunMemory that `launch` holds exclusively, and
-        // checked that they overlap no other operand; `take` hands each out once; T is plain data and chunks are
-        // initialised when they are allocated.
-        Ok(unsafe { std::slice::from_raw_parts_mut(addr.address as *mut T, addr.n_bytes / size_of::<T>()) })
-    }
-
-    /// Sets the final shape of a data-sized output.
-    ///
-    /// **Errors**: the output is not data-sized, or the shape exceeds its bound.
-    pub fn set_dims(&mut self, i: usize, dims: &[usize]) -> Result<(), OpError> {
-        let bound = self.out_dims(i)?;
-        let within = dims.len() == bound.rank() && dims.iter().zip(bound).all(|(dim, most)| dim <= most);
-        match self.found.get_mut(i) {
-            Some(found) if self.call.data_sized && within => {
-                found.copy_from_slice(dims);
-                Ok(())
-            }
-            _ => Err(internal("a shape set beyond its bound")),
-        }
-    }
-}
-
-impl fmt::Debug for KernelCtx<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.call.fmt(f)
-    }
-}
-
-fn missing(what: &str, i: usize) -> OpError {
-    OpError::new(OpErrorKind::Arity, format!("{what} {i} is missing"))
-}
-
-/// Calls `body(i, chunk)` for each chunk of `chunk_elems` elements (the last may be shorter), spread over the pool.
-///
-/// **Errors**: what a panicking body said.
-pub fn for_chunks_mut<T: Send>(
-    pool: &Pool,
-    data: &mut [T],
-    chunk_elems: usize,
-    body: &(dyn Fn(usize, &mut [T]) + Sync),
-) -> Result<(), OpError> {
-    for_chunks_mut_cost(pool, data, chunk_elems, u64::MAX, body)
-}
-
-/// [`for_chunks_mut`] for a caller that knows about how long all chunks take on one thread: too little work wakes nobody.
-///
-/// **Errors**: what a panicking body said.
-pub fn for_chunks_mut_cost<T: Send>(
-    pool: &Pool,
-    data: &mut [T],
-    chunk_elems: usize,
-    cost_ns: u64,
-    body: &(dyn Fn(usize, &mut [T]) + Sync),
-) -> Result<(), OpError> {
-    struct Start<T>(*mut T);
-    // SAFETY: only used below to hand out disjoint chunks, one a tile, of a slice that is borrowed mutably throughout.
-    unsafe impl<T: Send> Sync for Start<T> {}
-    let (start, len, step) = (Start(data.as_mut_ptr()), data.len(), chunk_elems.max(1));
-    let start = &start;
-    let tile = move |i: usize| {
-        let from = i * step;
-        let n = step.min(len - from);
-        // SAFETY: the pool calls each i below n_tiles once, so the chunks are disjoint and inside `data`.
-        let chunk = unsafe { std::slice::from_raw_parts_mut(start.0.add(from), n) };
-        body(i, chunk);
-    };
-    let n_tiles = len.div_ceil(step);
-    let ran = match cost_ns {
-        u64::MAX => pool.parallel_for(n_tiles, &tile),
-        cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
-    };
-    ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
-}
-
-/// Calls `body(tile, lane)` for each tile, spread over the pool, where `lane` is a part of `scratch` of `lane_elems`
-/// elements that no other tile uses meanwhile.
-///
-/// **Edge cases**: `scratch` must hold a lane for each working thread of the pool.
-///
-/// **Errors**: too little scratch; what a panicking body said.
-pub fn for_tiles_with_scratch<T: Send>(
-    pool: &Pool,
-    n_tiles: usize,
-    scratch: &mut [T],
-    lane_elems: usize,
-    body: &(dyn Fn(usize, &mut [T]) + Sync),
-) -> Result<(), OpError> {
-    for_tiles_with_scratch_cost(pool, n_tiles, scratch, lane_elems, u64::MAX, body)
-}
-
-/// [`for_tiles_with_scratch`] for a caller that knows about how long all tiles take on one thread: too little work wakes
-/// nobody.
-///
-/// **Errors**: too little scratch; what a panicking body said.
-pub fn for_tiles_with_scratch_cost<T: Send>(
-    pool: &Pool,
-    n_tiles: usize,
-    scratch: &mut [T],
-    lane_elems: usize,
-    cost_ns: u64,
-    body: &(dyn Fn(usize, &mut [T]) + Sync),
-) -> Result<(), OpError> {
-    struct Lanes<T> {
-        start: *mut T,
-        free: SmallVec<[AtomicU64; 16]>,
-    }
-    // SAFETY: a lane is used only by the thread that claimed its bit, and `scratch` is borrowed mutably throughout.
-    unsafe impl<T: Send> Sync for Lanes<T> {}
-    let n_lanes = pool.threads().min(n_tiles.max(1));
-    if lane_elems.checked_mul(n_lanes).is_none_or(|needed| needed > scratch.len()) {
-        return Err(internal("less scratch than a lane for each thread"));
-    }
-    let bits = |word: usize| {
-        let n = (n_lanes - word * 64).min(64);
-        AtomicU64::new(if n == 64 { u64::MAX } else { (1 << n) - 1 })
-    };
-    let lanes = Lanes { start: scratch.as_mut_ptr(), free: (0..n_lanes.div_ceil(64)).map(bits).collect() };
-    let lanes = &lanes;
-    let claim = move || {
-        loop {
-            for (i, word) in lanes.free.iter().enumerate() {
-                let free = word.load(Ordering::Relaxed);
-                let bit = free & free.wrapping_neg();
-                // Acquire: what the lane's last user wrote happens before this use of it.
-                if bit != 0 && word.compare_exchange(free, free & !bit, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                    return (i, bit);
-                }
-            }
-            std::hint::spin_loop();
-        }
-    };
-    struct Claimed<'a>(&'a AtomicU64, u64);
-    impl Drop for Claimed<'_> {
-        fn drop(&mut self) {
-            self.0.fetch_or(self.1, Ordering::Release);
-        }
-    }
-    let tile = move |i: usize| {
-        let (word, bit) = claim();
-        let _claimed = Claimed(&lanes.free[word], bit);
-        let at = (word * 64 + bit.trailing_zeros() as usize) * lane_elems;
-        // SAFETY: the claimed bit gives this thread alone the lane until `_claimed` is dropped; `at + lane_elems` is
-        // inside the scratch, as checked above.
-        let lane = unsafe { std::slice::from_raw_parts_mut(lanes.start.add(at), lane_elems) };
-        body(i, lane);
-    };
-    let ran = match cost_ns {
-        u64::MAX => pool.parallel_for(n_tiles, &tile),
-        cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
-    };
-    ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HostStorage;
+    use crate::{HostStorage, OperandSpec};
     use firstlight_graph::ops::Relu;
 
     #[test]

@@ -122,7 +122,8 @@ fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec
                 let from = compiling.remove(&record.thread).unwrap_or(record.at);
                 let args = json!({"op_name": op, "node": node, "source": source});
                 events.push(slice(COMPILE, "Compile", &format!("{node}_compile_time"), from, record.at, args));
-                events.push(flow("s", next_flow, COMPILE, record.at));
+                // Inside the slice, not at its end, where it would be tied to nothing.
+                events.push(flow("s", next_flow, COMPILE, from + record.at.saturating_sub(from) / 2));
                 compiled.insert(node, (next_flow, source));
                 next_flow += 1;
             }

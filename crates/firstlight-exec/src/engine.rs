@@ -208,16 +208,14 @@ impl<'a> Engine<'a> {
             crate::Pipeline::Auto if self.n_nodes < INLINE_BELOW_NODES => None,
             crate::Pipeline::Auto | crate::Pipeline::On => self.pool.reserve_worker(),
         };
-        let last = match seat {
+        state.streamed = true;
+        match seat {
             None => {
                 let mut source = InlineSource { compiler, ctx: self.plan_ctx(), options: self.options };
                 self.consume(plan, parent, state, &mut source)
             }
             Some(seat) => run_pipelined(self, seat, compiler, |source| self.consume(plan, parent, state, source)),
-        }?;
-        let told = self.options.tell(&Event::FirstAnswer);
-        told.map_err(|error| RunError::Pool(error.message().to_owned()))?;
-        Ok(last)
+        }
     }
 
     /// Runs what the compiler emits, keeps it as segments, and publishes each when all its steps have run.

@@ -1,7 +1,7 @@
 //! `PipelinedExecutor`: the door to running.
 
 use crate::cache::{Realized, StorageCache};
-use crate::control::RunOptions;
+use crate::control::{Event, RunOptions};
 use crate::engine::Engine;
 use crate::error::RunError;
 use crate::prepared::{PlanEntry, PrepareOptions, Prepared};
@@ -107,19 +107,24 @@ impl PipelinedExecutor {
     /// another plan class.
     pub fn realize_with(&self, request: RealizeRequest<'_>) -> Result<StorageCache, RunError> {
         let RealizeRequest { graph, targets, inputs, prepare, options, persistent } = request;
-        let prepared = self.prepare_cached(graph, targets, prepare)?;
+        let is_const = |value: ValueId| {
+            graph.nodes().get(value.node.0 as usize).is_some_and(|node| matches!(node.op, Op::Const(_)))
+        };
+        // Passes compute with constants; one that is fed is none.
+        let adopts = inputs.iter().any(|(value, _)| is_const(value));
+        let prepared =
+            self.prepare_cached(graph, targets, PrepareOptions { passes: prepare.passes && !adopts, ..prepare })?;
         let program = prepared.program();
         let mut adopted = Adopted::new();
         for (value, realized) in inputs.iter() {
-            let node = program.graph().nodes().get(value.node.0 as usize);
-            if node.is_some_and(|node| matches!(node.op, Op::Const(_))) {
+            if is_const(value) {
                 adopted.insert(program.index(value), (realized.spec.clone(), realized.storage.clone()));
             }
         }
         let guards = Guards::take(inputs.iter().map(|(_, realized)| &realized.storage));
         let guards = guards.map_err(|error| RunError::Persistent(error.message().to_owned()))?;
         let mut copies: Vec<Option<(OperandSpec, Vec<u8>)>> = vec![];
-        for input in program.graph().inputs() {
+        for input in graph.inputs() {
             let realized = inputs.get(input.value);
             let bytes = realized.map(|realized| -> Result<_, RunError> {
                 let fail =
@@ -154,7 +159,7 @@ impl PipelinedExecutor {
         self.run_inner(&prepared, &feeds, &options, &adopted, &guards, persistent, &mut collected)?;
         for &target in targets {
             // A constant that was fed is its own result.
-            if let Some(fed) = inputs.get(target).filter(|_| adopted.contains_key(&program.index(target))) {
+            if let Some(fed) = inputs.get(target).filter(|_| is_const(target)) {
                 collected.cache.insert(target, fed.clone());
             }
         }
@@ -170,7 +175,7 @@ impl PipelinedExecutor {
         targets: &[ValueId],
         options: PrepareOptions,
     ) -> Result<Arc<Prepared>, RunError> {
-        Ok(Arc::new(Prepared::new(graph, targets, options, &self.config.device, &self.config.budget)?))
+        Ok(Arc::new(Prepared::new(graph, targets, options, &self.config)?))
     }
 
     fn prepare_cached(
@@ -250,24 +255,23 @@ impl PipelinedExecutor {
             own.plan = entry.plan.id();
             return run_once(&engine, &entry, own, feeds, outputs);
         }
+        let mut alone = None;
         loop {
-            let ended = prepared.n_ended();
+            let flight = prepared.start(alone.as_ref());
             let mut state = prepared.check_out(&entry, device, budget);
-            let result = run_once(&engine, &entry, &mut state, feeds, outputs);
-            match result {
+            match run_once(&engine, &entry, &mut state, feeds, outputs) {
                 Ok(()) => {
-                    prepared.check_in(&entry, Some(state));
+                    prepared.check_in(&entry, state);
                     return Ok(());
                 }
-                Err(error) => {
+                // At the memory limit a run takes its turn after the others; one that had all memory has its answer.
+                Err(error) if error.is_over_budget() && !(alone.is_some() && flight.was_alone()) => {
                     drop(state);
-                    prepared.check_in(&entry, None);
-                    // At the memory limit a run first takes idle memory, then its turn after the others.
-                    let again = error.is_over_budget() && (prepared.trim(0) || prepared.wait_for_end(ended + 1));
-                    if !again {
-                        return Err(error);
-                    }
+                    drop(flight);
+                    drop(alone.take());
+                    alone = Some(prepared.alone());
                 }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -296,8 +300,12 @@ fn run_once(
             state.memory.write(loc, feed.bytes).map_err(fail)?;
         }
     }
+    state.streamed = false;
     let last = engine.run_plan(&entry.plan, state)?;
     engine.settle(state)?;
+    if state.streamed {
+        engine.options.tell(&Event::FirstAnswer).map_err(fail)?;
+    }
     let SegmentEnd::Done(results) = &last.end else {
         return Err(RunError::Persistent("the plan ended without its outputs".to_owned()));
     };

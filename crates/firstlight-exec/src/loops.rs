@@ -116,8 +116,11 @@ impl Engine<'_> {
             let held = plan.key.inputs.get(2..2 + looped.n_carried);
             held.is_some_and(|held| held.iter().zip(carried).all(|(held, spec)| held.as_ref() == Some(spec)))
         };
-        if let Some(plan) = plans.iter().rev().find(|plan| fits(plan)) {
-            return Ok(plan.clone());
+        if let Some(at) = plans.iter().rposition(fits) {
+            if !plans[at].counters.is_worn() {
+                return Ok(plans[at].clone());
+            }
+            plans.remove(at);
         }
         let declared = looped.body.graph().inputs();
         let one = |i: usize, dtype| {

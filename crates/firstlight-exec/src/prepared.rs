@@ -1,11 +1,13 @@
 //! A graph made ready once: its program, its constants, its plans and their idle states.
 
 use crate::RunError;
+use crate::executor::ExecutorConfig;
 use crate::state::PersistentOutputs;
-use firstlight_backend::{Budget, Device};
+use firstlight_backend::{Budget, Device, Reservation};
 use firstlight_graph::{Graph, ValueId};
+use firstlight_plan::passes::{PassCtx, PassSet, Rewrite, Rewritten, rewrite};
 use firstlight_plan::{ConstPool, Plan, Program};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How a graph is made ready.
@@ -13,13 +15,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub struct PrepareOptions {
     /// Rewrites the graph (fusion, folding); the results are the same bits either way.
     pub passes: bool,
-    /// Gives every value bytes of its own, so that all can be read after a run.
+    /// Passes that do not run, of those that would.
+    pub disabled_passes: PassSet,
+    /// The most bytes that constants computed by passes take, all together.
+    pub max_folded_bytes: usize,
+    /// Gives every value bytes of its own, so that all can be read after a run; no pass runs then.
     pub keep_all: bool,
 }
 
 impl Default for PrepareOptions {
     fn default() -> PrepareOptions {
-        PrepareOptions { passes: true, keep_all: false }
+        PrepareOptions { passes: true, disabled_passes: PassSet::NONE, max_folded_bytes: 16 << 20, keep_all: false }
     }
 }
 
@@ -30,10 +36,37 @@ pub struct Prepared {
     pub(crate) consts: ConstPool,
     pub(crate) options: PrepareOptions,
     pub(crate) n_nodes: usize,
+    rewrites: Vec<Rewrite>,
+    /// Of the constants that passes computed.
+    _held: Vec<Reservation>,
     plans: Mutex<Vec<Arc<PlanEntry>>>,
     clock: AtomicU64,
-    in_flight: AtomicUsize,
-    ended: (Mutex<u64>, Condvar),
+    flight: Mutex<Flight>,
+    landed: Condvar,
+    /// Held by the run that has the memory to itself.
+    alone: Mutex<()>,
+}
+
+/// Runs under way.
+#[derive(Debug, Default)]
+struct Flight {
+    n_now: usize,
+    n_started: u64,
+    n_queued: usize,
+}
+
+/// A run under way; ends when dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight<'a> {
+    prepared: &'a Prepared,
+    /// Number of runs started before, this one included.
+    started: u64,
+}
+
+/// The memory to itself: no other run that met the limit goes on meanwhile.
+#[derive(Debug)]
+pub(crate) struct Alone<'a> {
+    _turn: MutexGuard<'a, ()>,
 }
 
 /// A plan with the states that no run uses now.
@@ -59,23 +92,39 @@ impl Prepared {
         graph: Arc<Graph>,
         targets: &[ValueId],
         options: PrepareOptions,
-        device: &Arc<dyn Device>,
-        budget: &Arc<Budget>,
+        config: &ExecutorConfig,
     ) -> Result<Prepared, RunError> {
-        let program = Arc::new(Program::new(graph, targets.to_vec())?);
+        let ExecutorConfig { pool, table, device, budget } = config;
+        let rewritten = match options.passes && !options.keep_all {
+            true => {
+                let PrepareOptions { disabled_passes: disabled, max_folded_bytes, .. } = options;
+                rewrite(&graph, targets, &PassCtx { table, device, budget, pool, disabled, max_folded_bytes })?
+            }
+            false => Rewritten { graph, targets: targets.to_vec(), rewrites: vec![], held: vec![] },
+        };
+        let Rewritten { graph, targets, rewrites, held } = rewritten;
+        let program = Arc::new(Program::new(graph, targets)?);
         Ok(Prepared {
             n_nodes: program.n_needed(),
             program,
             consts: ConstPool::new(device.clone(), budget.clone()),
             options,
+            rewrites,
+            _held: held,
             plans: Mutex::new(vec![]),
             clock: AtomicU64::new(0),
-            in_flight: AtomicUsize::new(0),
-            ended: (Mutex::new(0), Condvar::new()),
+            flight: Mutex::default(),
+            landed: Condvar::new(),
+            alone: Mutex::new(()),
         })
     }
 
-    /// The program that is run.
+    /// What passes rewrote, in order.
+    pub fn rewrites(&self) -> &[Rewrite] {
+        &self.rewrites
+    }
+
+    /// The program that is run: its graph is the one that passes made, with the inputs of the one that was prepared.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
@@ -102,9 +151,11 @@ impl Prepared {
     ) -> Result<Arc<PlanEntry>, RunError> {
         let mut plans = self.lock_plans();
         if let Some(at) = plans.iter().rposition(|entry| fits(&entry.plan)) {
-            let last = plans.len() - 1;
-            plans[at..].rotate_left(1);
-            return Ok(plans[last].clone());
+            if !plans[at].plan.counters.is_worn() {
+                plans[at..].rotate_left(1);
+                return Ok(plans[plans.len() - 1].clone());
+            }
+            plans.remove(at);
         }
         let entry = Arc::new(PlanEntry { plan: make()?, idle: Mutex::new(vec![]) });
         if plans.len() >= MAX_PLANS {
@@ -121,7 +172,6 @@ impl Prepared {
         device: &Arc<dyn Device>,
         budget: &Arc<Budget>,
     ) -> Box<PersistentOutputs> {
-        self.in_flight.fetch_add(1, Ordering::SeqCst);
         let idle = entry.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(idle) => idle.state,
@@ -133,16 +183,42 @@ impl Prepared {
         }
     }
 
-    /// Gives a state back after a run, or drops it after a failed first run.
-    pub(crate) fn check_in(&self, entry: &PlanEntry, state: Option<Box<PersistentOutputs>>) {
-        if let Some(state) = state {
-            let last_use = self.clock.fetch_add(1, Ordering::Relaxed);
-            entry.idle.lock().unwrap_or_else(PoisonError::into_inner).push(Idle { state, last_use });
-            self.trim(MAX_IDLE_BYTES);
+    /// Gives a state back after a run.
+    pub(crate) fn check_in(&self, entry: &PlanEntry, state: Box<PersistentOutputs>) {
+        let last_use = self.clock.fetch_add(1, Ordering::Relaxed);
+        entry.idle.lock().unwrap_or_else(PoisonError::into_inner).push(Idle { state, last_use });
+        self.trim(MAX_IDLE_BYTES);
+    }
+
+    fn lock_flight(&self) -> MutexGuard<'_, Flight> {
+        self.flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a run; behind those that wait for the memory to themselves, where there are any.
+    pub(crate) fn start(&self, alone: Option<&Alone<'_>>) -> InFlight<'_> {
+        let mut flight = self.lock_flight();
+        if alone.is_none() && flight.n_queued > 0 {
+            drop(flight);
+            drop(self.alone.lock().unwrap_or_else(PoisonError::into_inner));
+            flight = self.lock_flight();
         }
-        self.in_flight.fetch_sub(1, Ordering::SeqCst);
-        *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.ended.1.notify_all();
+        flight.n_now += 1;
+        flight.n_started += 1;
+        InFlight { prepared: self, started: flight.n_started }
+    }
+
+    /// Waits for the other runs to end and drops idle memory, so that the next run has all of it.
+    pub(crate) fn alone(&self) -> Alone<'_> {
+        self.lock_flight().n_queued += 1;
+        let turn = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut flight = self.lock_flight();
+        while flight.n_now > 0 {
+            flight = self.landed.wait(flight).unwrap_or_else(PoisonError::into_inner);
+        }
+        flight.n_queued -= 1;
+        drop(flight);
+        self.trim(0);
+        Alone { _turn: turn }
     }
 
     /// Drops idle states, the one not used for longest first, until they hold at most `most` bytes; true when any was
@@ -166,21 +242,18 @@ impl Prepared {
             dropped = true;
         }
     }
+}
 
-    /// Number of runs that ended so far; to be read before trying, and given to [`Prepared::wait_for_end`].
-    pub(crate) fn n_ended(&self) -> u64 {
-        *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl InFlight<'_> {
+    /// True when no other run started since this one did.
+    pub(crate) fn was_alone(&self) -> bool {
+        self.prepared.lock_flight().n_started == self.started
     }
+}
 
-    /// Waits until another run than those counted in `seen` ends; false when none is in flight.
-    pub(crate) fn wait_for_end(&self, seen: u64) -> bool {
-        let mut ended = self.ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while *ended == seen {
-            if self.in_flight.load(Ordering::SeqCst) == 0 {
-                return false;
-            }
-            ended = self.ended.1.wait(ended).unwrap_or_else(PoisonError::into_inner);
-        }
-        true
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.prepared.lock_flight().n_now -= 1;
+        self.prepared.landed.notify_all();
     }
 }

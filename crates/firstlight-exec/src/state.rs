@@ -23,6 +23,8 @@ pub struct PersistentOutputs {
     pub(crate) bytes: Vec<u8>,
     /// The last event that a launch named and nobody waited for.
     pub(crate) pending: Option<u64>,
+    /// True when the present run compiled something.
+    pub(crate) streamed: bool,
 }
 
 /// A plan's steps with all addresses resolved, one list a segment: what a replay walks.
@@ -51,6 +53,7 @@ impl PersistentOutputs {
             key: SegmentKey::new(),
             bytes: vec![],
             pending: None,
+            streamed: false,
         }
     }
 

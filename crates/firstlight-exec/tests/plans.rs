@@ -220,3 +220,19 @@ fn eight_threads_with_differing_shapes_are_all_right() {
         }
     });
 }
+
+#[test]
+fn values_that_differ_in_every_run_do_not_fill_memory() {
+    let executor = cpu(1);
+    let graph = sixty_nodes();
+    let prepared = prepare(&executor, &graph);
+    let used_after = |trips: std::ops::Range<i64>| {
+        for trips in trips {
+            run(&executor, &prepared, &Inputs::new(3, true, trips), &RunOptions::default()).unwrap();
+        }
+        executor.config().budget.used()
+    };
+    let few = used_after(0..20);
+    let many = used_after(20..400);
+    assert!(many <= few * 2, "{few} bytes after 20 trip counts, {many} after 400");
+}

@@ -32,33 +32,36 @@ fn main() {
             let speed = |rhs| measure(isa, &Product { lhs, rhs, epilogue: Epilogue::default() });
             println!("  {m}x{k}x{n}: {}, transposed {}", speed(row_major), speed(transposed));
         }
-        for (c, oc, kernel, stride, size) in [
-            (3, 64, 7, 2, 224),
-            (64, 64, 1, 1, 56),
-            (64, 64, 3, 1, 56),
-            (64, 256, 1, 1, 56),
-            (256, 64, 1, 1, 56),
-            (128, 128, 3, 2, 56),
-            (256, 512, 1, 2, 56),
-            (128, 128, 3, 1, 28),
-            (128, 512, 1, 1, 28),
-            (256, 256, 3, 1, 14),
-            (1024, 256, 1, 1, 14),
-            (256, 1024, 1, 1, 14),
-            (512, 512, 3, 1, 7),
-            (512, 2048, 1, 1, 7),
-            (2048, 512, 1, 1, 7),
+        for (c, oc, [kh, kernel], stride, [height, size]) in [
+            (3, 64, [7, 7], 2, [224, 224]),
+            (64, 64, [1, 1], 1, [56, 56]),
+            (64, 64, [3, 3], 1, [56, 56]),
+            (64, 256, [1, 1], 1, [56, 56]),
+            (256, 64, [1, 1], 1, [56, 56]),
+            (128, 128, [3, 3], 2, [56, 56]),
+            (256, 512, [1, 1], 2, [56, 56]),
+            (128, 128, [3, 3], 1, [28, 28]),
+            (128, 512, [1, 1], 1, [28, 28]),
+            (256, 256, [3, 3], 1, [14, 14]),
+            (1024, 256, [1, 1], 1, [14, 14]),
+            (256, 1024, [1, 1], 1, [14, 14]),
+            (512, 512, [3, 3], 1, [7, 7]),
+            (512, 2048, [1, 1], 1, [7, 7]),
+            (2048, 512, [1, 1], 1, [7, 7]),
+            (1, 258, [1, 256], 128, [1, 512]),
+            (129, 128, [1, 3], 1, [1, 4]),
+            (64, 64, [1, 3], 2, [1, 2]),
         ] {
-            let out = size / stride;
-            let (x, w) = (noise(c * size * size), noise(oc * c * kernel * kernel));
+            let out = [(height / stride).max(1), size / stride];
+            let (x, w) = (noise(c * height * size), noise(oc * c * kh * kernel));
             let geometry = Geometry {
-                kernel: [kernel; 2],
+                kernel: [kh, kernel],
                 stride: [stride; 2],
                 dilation: [1; 2],
-                pad: [kernel / 2; 2],
-                out: [out; 2],
+                pad: [kh / 2, if stride < 100 { kernel / 2 } else { kernel / 4 }],
+                out,
             };
-            let input = ConvInput::new((&x).into(), c, [size; 2], geometry).unwrap();
+            let input = ConvInput::new((&x).into(), c, [height, size], geometry).unwrap();
             let mut offsets = vec![0; input.k()];
             assert!(input.filter_offsets(&mut offsets));
             let direct = kernel == 1 && stride == 1;
@@ -67,10 +70,13 @@ fn main() {
             } else {
                 Lhs::with_offsets((&w).into(), oc, input.k(), &offsets)
             };
-            let rhs =
-                if direct { Rhs::row_major((&x).into(), c, out * out, out * out).unwrap() } else { Rhs::Conv(input) };
+            let rhs = if direct {
+                Rhs::row_major((&x).into(), c, out[0] * out[1], out[0] * out[1]).unwrap()
+            } else {
+                Rhs::Conv(input)
+            };
             let product = Product { lhs: lhs.unwrap(), rhs, epilogue: Epilogue { relu: true, ..Epilogue::default() } };
-            println!("  conv {c}->{oc} {kernel}x{kernel}/{stride}, {size}: {}", measure(isa, &product));
+            println!("  conv {c}->{oc} {kh}x{kernel}/{stride}, {height}x{size}: {}", measure(isa, &product));
         }
     }
 }

@@ -84,10 +84,12 @@ pub(crate) fn erf<S: Simd>(s: S, x: S::V) -> S::V {
     s.select_lt(a, split, small, s.with_sign(large, x))
 }
 
-/// +0 for `x < 0`, otherwise `x`, NaN and -0 included.
+/// `x` if it is greater than 0 or NaN, otherwise +0.
 #[inline(always)]
 pub(crate) fn relu<S: Simd>(s: S, x: S::V) -> S::V {
-    s.max(s.splat(0.0), x)
+    // The maximum keeps a NaN and a -0; adding +0 makes the latter +0.
+    let zero = s.splat(0.0);
+    s.add(s.max(zero, x), zero)
 }
 
 /// `x` if it is greater or NaN, otherwise `acc`.

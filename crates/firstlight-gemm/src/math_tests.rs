@@ -93,7 +93,7 @@ fn signed_zeros_infinities_and_nan() {
             isa.unary(op, &[x], &mut y);
             y[0]
         };
-        for op in [Unary::Tanh, Unary::Erf, Unary::Sqrt, Unary::Relu] {
+        for op in [Unary::Tanh, Unary::Erf, Unary::Sqrt] {
             assert_eq!(one(op, -0.0).to_bits(), (-0.0f32).to_bits(), "{op:?}(-0) on {isa:?}");
             assert_eq!(one(op, 0.0).to_bits(), 0, "{op:?}(+0) on {isa:?}");
         }
@@ -104,7 +104,7 @@ fn signed_zeros_infinities_and_nan() {
         assert_eq!(one(Unary::Exp, f32::NEG_INFINITY).to_bits(), 0);
         assert_eq!([one(Unary::Tanh, f32::INFINITY), one(Unary::Tanh, f32::NEG_INFINITY)], [1.0, -1.0]);
         assert_eq!([one(Unary::Sigmoid, f32::INFINITY), one(Unary::Sigmoid, f32::NEG_INFINITY)], [1.0, 0.0]);
-        assert_eq!(one(Unary::Relu, -1e-45).to_bits(), 0);
+        assert_eq!([one(Unary::Relu, -1e-45).to_bits(), one(Unary::Relu, -0.0).to_bits()], [0, 0]);
     }
 }
 

@@ -20,7 +20,7 @@ pub enum Unary {
     Reciprocal,
     /// `x * x`
     Square,
-    /// +0 for `x < 0`, otherwise `x`
+    /// `x` if it is greater than 0 or NaN, otherwise +0
     Relu,
     /// `e^x`
     Exp,

@@ -1,7 +1,7 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
 use crate::product::micro::{self, MicroOut, Part, Slab};
-use crate::product::{self, ConvInput, Lhs, Matrix, Out, Product, Rhs, pack, small};
+use crate::product::{self, ConvInput, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
 use crate::slices::{self, Binary, Reduce, Unary};
 use crate::window::{self, Window};
 use std::ops::Range;
@@ -72,4 +72,5 @@ tables! {
     small::transposed(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
     pack::panel(rhs: &Rhs<'_>, k0: usize, kc: usize, col: usize, width: usize, to: *mut f32);
     window::window_rows(window: &Window<'_>, input: &ConvInput<'_>, rows: Range<usize>, out: *mut f32);
+    few::few_columns(slab: &Slab, out: &MicroOut<'_>, part: Part) -> bool;
 }

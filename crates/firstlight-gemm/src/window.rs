@@ -26,7 +26,7 @@ pub enum Window<'a> {
         bias: Option<f32>,
         /// A plane like the output, added next. It must not overlap the output.
         residual: Option<Src<'a>>,
-        /// Whether negative results become +0 at the end.
+        /// Whether results that are not greater than 0 become +0 at the end.
         relu: bool,
     },
     /// The greatest value under the window; NaN and padding are passed over; -inf where there is nothing.

@@ -48,7 +48,7 @@ fn windows_keep_the_written_order() {
             _ => acc,
         };
         let sum = |acc: f32, tap: usize, x: Option<f32>| filter[tap].mul_add(x.unwrap_or(0.0), acc);
-        let relu = |x: f32| if x < 0.0 { 0.0 } else { x };
+        let relu = |x: f32| if x <= 0.0 { 0.0 } else { x };
         let n = out_h * out_w;
         let depthwise = |bias, residual, relu| Window::Depthwise { filter: (&filter).into(), bias, residual, relu };
         let cases: [(Window<'_>, Vec<f32>); 3] = [

@@ -55,10 +55,13 @@ impl Arena {
         let (c, r) = match fits.min() {
             Some((_, c, r)) => (c, r),
             None => {
-                // A quarter of what is there already: few chunks, and little that nobody asked for.
+                // A quarter of what is there already: few chunks, and little that nobody asked for. Rounded up by at most
+                // an eighth, so that paths through the tree find each other's chunks of about this size.
                 let total: usize = self.chunks.iter().map(|chunk| chunk.n_bytes).sum();
-                let size = wanted.max(total / 4).max(MIN_CHUNK_BYTES).next_multiple_of(ALIGN);
-                let id = self.counters.new_chunk();
+                let size = wanted.max(total / 4).max(MIN_CHUNK_BYTES);
+                let grain = (size.next_power_of_two() / 16).max(ALIGN);
+                let size = size.checked_next_multiple_of(grain).unwrap_or(size);
+                let id = self.counters.chunk(self.chunks.len(), size);
                 new_chunks.push((id, size));
                 self.chunks.push(Chunk { id, n_bytes: size, free: vec![(0, size)] });
                 (self.chunks.len() - 1, 0)

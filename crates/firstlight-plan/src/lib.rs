@@ -1,6 +1,6 @@
 //! Planning: from a graph to compiled nodes, one at a time.
 //!
-//! A [`Program`] is a graph made ready: passes applied, uses counted. A [`Compiler`] walks it in topological order and
+//! [`passes::rewrite`] makes a graph simpler and keeps its bits; a [`Program`] is a graph made ready: uses counted. A [`Compiler`] walks it in topological order and
 //! emits [`CompiledNode`]s until the plan is done or a value has to be awaited; what it emitted between two such points
 //! is a [`Segment`], and segments form the append-only tree of a [`Plan`].
 //!
@@ -12,6 +12,7 @@ mod compile;
 mod compiler;
 mod consts;
 mod error;
+pub mod passes;
 mod plan;
 mod program;
 

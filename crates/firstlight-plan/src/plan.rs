@@ -4,6 +4,7 @@ use crate::compile::CompiledNode;
 use crate::compiler::Snapshot;
 use firstlight_backend::{Loc, OperandSpec};
 use smallvec::SmallVec;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -11,15 +12,20 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 /// What everything of a plan is numbered by; shared by all branches of its tree.
 #[derive(Debug, Default)]
 pub struct PlanCounters {
-    chunks: AtomicU32,
+    /// Number of the chunk for each place in the order of chunks on a path, and size.
+    chunks: Mutex<HashMap<(usize, usize), u32>>,
     grown: AtomicU32,
     segments: AtomicU32,
     nodes: AtomicUsize,
 }
 
 impl PlanCounters {
-    pub(crate) fn new_chunk(&self) -> u32 {
-        self.chunks.fetch_add(1, Ordering::Relaxed)
+    /// A number for the chunk that is the `place`-th on its path through the tree. Paths that part share the chunks of
+    /// equal place and size: only one of them is run at a time in one memory.
+    pub(crate) fn chunk(&self, place: usize, n_bytes: usize) -> u32 {
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = chunks.len() as u32;
+        *chunks.entry((place, n_bytes)).or_insert(next)
     }
 
     pub(crate) fn new_grown(&self) -> u32 {
@@ -33,6 +39,12 @@ impl PlanCounters {
 
     pub(crate) fn count_node(&self) {
         self.nodes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// True when the tree has become so large that a new plan should take its place: values that differ in every run
+    /// must not fill memory.
+    pub fn is_worn(&self) -> bool {
+        self.segments.load(Ordering::Relaxed) > MAX_SEGMENTS
     }
 
     /// Nodes compiled so far.
@@ -105,6 +117,9 @@ pub struct PlanOutput {
     pub spec: OperandSpec,
     pub loc: Loc,
 }
+
+/// Segments of a plan beyond which it is replaced.
+const MAX_SEGMENTS: u32 = 4096;
 
 /// Children of a segment beyond which the oldest goes: a value that differs in every run must not fill memory.
 const MAX_CHILDREN: usize = 256;

@@ -154,7 +154,9 @@ impl Error {
                 LoadError::Io { .. } => ErrorKind::File,
                 LoadError::Malformed(_) => ErrorKind::Malformed,
                 LoadError::Limit { .. } => ErrorKind::Limit,
-                LoadError::Unsupported(_) => ErrorKind::Unsupported,
+                LoadError::Unsupported(_) | LoadError::UnsupportedNode { .. } | LoadError::UnsupportedValue { .. } => {
+                    ErrorKind::Unsupported
+                }
                 _ => ErrorKind::InvalidModel,
             },
             Error::Run(error) => match error {
@@ -176,7 +178,7 @@ impl Error {
     /// The node that the error is about, named as in the model, outermost subgraph first.
     pub fn node(&self) -> Option<&str> {
         match self {
-            Error::Load(LoadError::Node { node, .. }) => Some(node),
+            Error::Load(LoadError::Node { node, .. } | LoadError::UnsupportedNode { node, .. }) => Some(node),
             Error::Run(RunError::Cancelled { node } | RunError::DeadlineExceeded { node }) => Some(node),
             _ => self.node_error().map(|error| error.node.as_str()),
         }
@@ -185,7 +187,7 @@ impl Error {
     /// The op of the node that the error is about.
     pub fn op(&self) -> Option<&str> {
         match self {
-            Error::Load(LoadError::Node { op, .. }) => Some(op),
+            Error::Load(LoadError::Node { op, .. } | LoadError::UnsupportedNode { op, .. }) => Some(op),
             _ => self.node_error().map(|error| error.op),
         }
     }

@@ -3,6 +3,7 @@
 //! Filters are read where they lie, in the file's order `[filter][channel][kh][kw]`, through a table of the k order's offsets; the
 //! windows of the input are packed a slab at a time. Filters of one channel each run as windows over planes.
 
+use super::epilogue::{self, Tail};
 use super::matmul_tiles::{Sizes, lanes_bytes, misfit, run, src};
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW, for_chunks_mut_cost};
 use firstlight_gemm::{
@@ -14,7 +15,7 @@ use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub(super) const BINDINGS: &[KernelBinding] = &[KernelBinding {
+const CONV: KernelBinding = KernelBinding {
     op: OpKind::Conv,
     types: &[DType::F32],
     kernel: conv_f32,
@@ -23,7 +24,10 @@ pub(super) const BINDINGS: &[KernelBinding] = &[KernelBinding {
     caps: Caps { unaligned: true, capture_safe: true },
     source: "tiles",
     ..ROW
-}];
+};
+
+pub(super) const BINDINGS: &[KernelBinding] =
+    &[CONV, KernelBinding { op: OpKind::Fused, accepts: accepts_fused, source: "conv-tiles", ..CONV }];
 
 /// Filters of one channel up to which windows over planes beat a product.
 const MAX_PLANE_FILTERS: usize = 4;
@@ -98,8 +102,12 @@ fn accepts(query: &KernelQuery<'_>) -> bool {
     query.inputs.first().and_then(Option::as_ref).is_some_and(|x| matches!(x.dims.rank(), 3 | 4))
 }
 
+fn accepts_fused(query: &KernelQuery<'_>) -> bool {
+    accepts(query) && epilogue::accepts(query, |op| matches!(op, Op::Conv(_)), false)
+}
+
 fn scratch_bytes(query: &KernelQuery<'_>) -> usize {
-    let (Op::Conv(op), [Some(x), Some(w), ..]) = (query.op, query.inputs) else { return 0 };
+    let (Op::Conv(op), [Some(x), Some(w), ..]) = (epilogue::base(query.op), query.inputs) else { return 0 };
     let conv = op.geometry(&x.dims, &w.dims).ok().as_ref().and_then(Conv2d::new);
     match conv {
         Some(conv) if !conv.by_planes() => {
@@ -110,15 +118,23 @@ fn scratch_bytes(query: &KernelQuery<'_>) -> usize {
 }
 
 fn conv_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let Op::Conv(op) = ctx.op() else { return Err(misfit()) };
+    let Op::Conv(op) = epilogue::base(ctx.op()) else { return Err(misfit()) };
     let conv = Conv2d::new(&op.geometry(ctx.dims(0)?, ctx.dims(1)?)?).ok_or_else(misfit)?;
     let (x, w) = (src(ctx, 0)?, src(ctx, 1)?);
     let bias = if ctx.has_input(2) { Some(src(ctx, 2)?) } else { None };
-    if conv.by_planes() { planes(ctx, &conv, x, w, bias) } else { products(ctx, &conv, x, w, bias) }
+    let tail = Tail::new(ctx)?;
+    if conv.by_planes() { planes(ctx, &conv, x, w, bias, tail) } else { products(ctx, &conv, x, w, bias, tail) }
 }
 
 /// One product a group and image: filters by windows.
-fn products(ctx: &KernelCtx<'_>, conv: &Conv2d, x: Src<'_>, w: Src<'_>, bias: Option<Src<'_>>) -> Result<(), OpError> {
+fn products(
+    ctx: &KernelCtx<'_>,
+    conv: &Conv2d,
+    x: Src<'_>,
+    w: Src<'_>,
+    bias: Option<Src<'_>>,
+    tail: Tail<'_>,
+) -> Result<(), OpError> {
     let Conv2d { batch, groups, channels, filters, size, geometry } = *conv;
     let (k, taps) = (channels * conv.taps(), conv.taps());
     let sizes = Sizes { n_products: batch * groups, m: filters, k, n: conv.out_plane() };
@@ -153,13 +169,24 @@ fn products(ctx: &KernelCtx<'_>, conv: &Conv2d, x: Src<'_>, w: Src<'_>, bias: Op
             col_stride: 0,
             scale: 1.0,
         });
-        Some(Product { lhs, rhs, epilogue: Epilogue { bias, ..Epilogue::default() } })
+        Some(Product {
+            lhs,
+            rhs,
+            epilogue: Epilogue { bias, residual: tail.residual(i, &sizes), relu: tail.relu, ..Epilogue::default() },
+        })
     };
     run(ctx.pool(), sizes, out, scratch, PRODUCT_SCRATCH_ELEMS, &product)
 }
 
 /// Filters of one channel: each output plane is windows over one input plane.
-fn planes(ctx: &KernelCtx<'_>, conv: &Conv2d, x: Src<'_>, w: Src<'_>, bias: Option<Src<'_>>) -> Result<(), OpError> {
+fn planes(
+    ctx: &KernelCtx<'_>,
+    conv: &Conv2d,
+    x: Src<'_>,
+    w: Src<'_>,
+    bias: Option<Src<'_>>,
+    tail: Tail<'_>,
+) -> Result<(), OpError> {
     let out = ctx.output::<f32>(0)?;
     if out.is_empty() {
         return Ok(());
@@ -174,8 +201,8 @@ fn planes(ctx: &KernelCtx<'_>, conv: &Conv2d, x: Src<'_>, w: Src<'_>, bias: Opti
         let window = Window::Depthwise {
             filter: w.slice(filter * taps, taps),
             bias: bias.and_then(|bias| bias.get(filter)),
-            residual: None,
-            relu: false,
+            residual: tail.part(i * conv.out_plane(), conv.out_plane()),
+            relu: tail.relu,
         };
         let done = ConvInput::new(input, 1, conv.size, conv.geometry)
             .is_some_and(|input| isa.window_rows(&window, &input, 0..conv.geometry.out[0], out));

@@ -1,5 +1,6 @@
 //! Gemm.
 
+use super::epilogue::{self, Tail};
 use super::matmul_plain::{self, Plain, PlainProduct};
 use super::matmul_tiles::{Sizes, lane_elems, lanes_bytes, misfit, run, src};
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW};
@@ -13,6 +14,15 @@ const GEMM: KernelBinding =
 
 pub(super) const BINDINGS: &[KernelBinding] = &[
     KernelBinding { types: &[DType::F32], kernel: gemm_f32, scratch_bytes: scratch_f32, source: "tiles", ..GEMM },
+    KernelBinding {
+        op: OpKind::Fused,
+        types: &[DType::F32],
+        kernel: gemm_f32,
+        accepts: |query| epilogue::accepts(query, |op| matches!(op, Op::Gemm(_)), true),
+        scratch_bytes: scratch_f32,
+        source: "gemm-tiles",
+        ..GEMM
+    },
     KernelBinding { types: &[DType::F64], kernel: gemm::<f64>, ..GEMM },
     KernelBinding { types: &[DType::F16], kernel: gemm::<f16>, ..GEMM },
     KernelBinding { types: &[DType::BF16], kernel: gemm::<bf16>, ..GEMM },
@@ -51,13 +61,13 @@ fn c_strides(c: &[usize]) -> Option<(usize, usize)> {
 }
 
 fn scratch_f32(query: &KernelQuery<'_>) -> usize {
-    let (Op::Gemm(op), [Some(a), Some(b), ..]) = (query.op, query.inputs) else { return 0 };
+    let (Op::Gemm(op), [Some(a), Some(b), ..]) = (epilogue::base(query.op), query.inputs) else { return 0 };
     Geometry::new(op, &a.dims, &b.dims).map_or(0, |at| lanes_bytes(query.threads, at.sizes.m, true))
 }
 
 /// Tiles with `alpha` and `beta C` applied on the way out; few rows read B in place, transposed or not.
 fn gemm_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let Op::Gemm(op) = ctx.op() else { return Err(misfit()) };
+    let Op::Gemm(op) = epilogue::base(ctx.op()) else { return Err(misfit()) };
     let Geometry { sizes, a_strides, .. } = Geometry::new(op, ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
     let Sizes { m, k, n, .. } = sizes;
     let (a, b) = (src(ctx, 0)?, src(ctx, 1)?);
@@ -68,7 +78,8 @@ fn gemm_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         }
         false => None,
     };
-    let epilogue = Epilogue { alpha: op.alpha, bias, ..Epilogue::default() };
+    let tail = Tail::new(ctx)?;
+    let epilogue = Epilogue { alpha: op.alpha, bias, residual: tail.residual(0, &sizes), relu: tail.relu };
     let product = |_| {
         let lhs = Lhs::strided(a, m, a_strides.0, k, a_strides.1)?;
         let rhs = if op.trans_b { Rhs::transposed(b, k, n, k)? } else { Rhs::row_major(b, k, n, n)? };

@@ -1,10 +1,11 @@
 //! MatMul.
 
+use super::epilogue::{self, Tail};
 use super::matmul_plain::{self, Plain, PlainProduct};
 use super::matmul_tiles::{Sizes, lane_elems, lanes_bytes, misfit, run, src};
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW};
 use firstlight_gemm::{Epilogue, Lhs, Product, Rhs};
-use firstlight_graph::{OpError, OpKind};
+use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::{DType, Shape, bf16, f16};
 use smallvec::SmallVec;
 
@@ -13,6 +14,15 @@ const MATMUL: KernelBinding =
 
 pub(super) const BINDINGS: &[KernelBinding] = &[
     KernelBinding { types: &[DType::F32], kernel: matmul_f32, scratch_bytes: scratch_f32, source: "tiles", ..MATMUL },
+    KernelBinding {
+        op: OpKind::Fused,
+        types: &[DType::F32],
+        kernel: matmul_f32,
+        accepts: |query| epilogue::accepts(query, |op| matches!(op, Op::MatMul(_)), true),
+        scratch_bytes: scratch_f32,
+        source: "matmul-tiles",
+        ..MATMUL
+    },
     KernelBinding { types: &[DType::F64], kernel: matmul::<f64>, ..MATMUL },
     KernelBinding { types: &[DType::F16], kernel: matmul::<f16>, ..MATMUL },
     KernelBinding { types: &[DType::BF16], kernel: matmul::<bf16>, ..MATMUL },
@@ -108,7 +118,8 @@ fn matmul_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
     let Sizes { m, k, n, .. } = batches.sizes;
     let lane = lane_elems(tile_rows(&batches.sizes), true);
-    let epilogue = Epilogue::default();
+    let sizes = if n == 1 { Sizes { m: 1, n: m, ..batches.sizes } } else { batches.sizes };
+    let tail = Tail::new(ctx)?;
     let product = |i: usize| {
         let (a_at, b_at) = batches.matrices(i);
         let (a, b) = (a.slice(a_at * m * k, m * k), b.slice(b_at * k * n, k * n));
@@ -116,9 +127,9 @@ fn matmul_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
             1 => (Lhs::strided(b, 1, k, k, 1)?, Rhs::transposed(a, k, m, k)?),
             _ => (Lhs::strided(a, m, k, k, 1)?, Rhs::row_major(b, k, n, n)?),
         };
+        let epilogue = Epilogue { residual: tail.residual(i, &sizes), relu: tail.relu, ..Epilogue::default() };
         Some(Product { lhs, rhs, epilogue })
     };
-    let sizes = if n == 1 { Sizes { m: 1, n: m, ..batches.sizes } } else { batches.sizes };
     run(ctx.pool(), sizes, out, scratch, lane, &product)
 }
 

@@ -8,6 +8,7 @@ mod concat;
 mod conv;
 mod copy;
 mod elementwise;
+mod epilogue;
 mod expand;
 mod gather;
 mod gemm;

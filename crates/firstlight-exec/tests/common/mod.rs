@@ -1,5 +1,5 @@
 //! What the executor's tests share: devices, a graph with every kind of step, and ways to run it.
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use firstlight_backend::{BackendId, Budget, Device, KernelBindingTable, Pool, reference_kernel};
 use firstlight_cpu::CpuDevice;
@@ -123,7 +123,7 @@ pub fn sixty_nodes() -> Arc<Graph> {
     let looped = g.push("repeat", ops::Loop { body, n_carried: 1 }.into(), &inputs, &["last", "scanned"]).unwrap();
     let (mut v, scanned) = (ValueId::from(looped), ValueId { node: looped, output: 1 });
     while n_nodes(&g) < 60 {
-        v = g.op(if n_nodes(&g) % 2 == 0 { ops::Mul.into() } else { ops::Add.into() }, &[v, half]).unwrap();
+        v = g.op(if n_nodes(&g).is_multiple_of(2) { ops::Mul.into() } else { ops::Add.into() }, &[v, half]).unwrap();
     }
     g.output("y", v).unwrap();
     g.output("scanned", scanned).unwrap();

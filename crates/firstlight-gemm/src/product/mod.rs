@@ -5,8 +5,10 @@
 //!
 //! - `micro.rs`: MR x NR register tiles over one packed (or in-place) slab of `rhs`;
 //! - `pack.rs`: panels of `rhs`, from row-major, transposed and convolution inputs;
+//! - `few.rs`: few columns of `rhs`, `lhs` turned round;
 //! - `small.rs`: few rows of `lhs`, `rhs` read in place.
 
+pub(crate) mod few;
 pub(crate) mod micro;
 pub(crate) mod pack;
 pub(crate) mod small;
@@ -169,7 +171,7 @@ pub struct Epilogue<'a> {
     pub bias: Option<Addend<'a>>,
     /// Added second: a fused Add. It must not overlap the output.
     pub residual: Option<Addend<'a>>,
-    /// Whether negative results become +0 at the end.
+    /// Whether results that are not greater than 0 become +0 at the end.
     pub relu: bool,
 }
 
@@ -349,8 +351,13 @@ pub(crate) unsafe fn product_tile<S: Simd>(
                         first: k0 == 0,
                         last: k0 + kc == k,
                     };
+                    let part = Part { row, n_rows, col: col + done, width };
                     // SAFETY: the panel has kc steps of whole vectors; the rows and columns lie in the operands and the output.
-                    unsafe { micro::rows(s, &slab, &micro_out, Part { row, n_rows, col: col + done, width }) };
+                    unsafe {
+                        if !(few::takes::<S>(&slab, &part) && (s.table().few_columns)(&slab, &micro_out, part)) {
+                            micro::rows(s, &slab, &micro_out, part);
+                        }
+                    }
                     done += width;
                 }
                 row += n_rows;

@@ -88,6 +88,12 @@ impl Columns {
         Columns { ptr: b.src.as_ptr().wrapping_add(col * b.row_stride), stride: b.row_stride, last: n.max(1) - 1 }
     }
 
+    /// `n` rows (1 to 16) from `ptr` on, `stride` apart.
+    #[inline(always)]
+    pub(crate) fn of_rows(ptr: *const f32, stride: usize, n: usize) -> Self {
+        Columns { ptr, stride, last: n.max(1) - 1 }
+    }
+
     #[inline(always)]
     fn at(&self, lane: usize, k: usize) -> *const f32 {
         self.ptr.wrapping_add(lane.min(self.last) * self.stride + k)

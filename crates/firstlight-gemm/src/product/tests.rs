@@ -58,7 +58,7 @@ fn check(isa: Isa, product: &Product<'_>, want: &[f32], what: &str) {
     }
 }
 
-const SIZES: [[usize; 3]; 16] = [
+const SIZES: [[usize; 3]; 19] = [
     [1, 1, 1],
     [1, 17, 129],
     [2, 5, 300],
@@ -75,6 +75,9 @@ const SIZES: [[usize; 3]; 16] = [
     [17, 513, 1],
     [65, 3, 200],
     [4, 0, 5],
+    [70, 30, 2],
+    [33, 601, 3],
+    [24, 50, 52],
 ];
 
 #[test]
@@ -115,7 +118,7 @@ fn matrices_keep_the_written_order() {
 
 #[test]
 fn epilogues_round_step_by_step() {
-    for [m, k, n] in [[3, 20, 70], [29, 300, 53], [8, 0, 40], [20, 9, 64]] {
+    for [m, k, n] in [[3, 20, 70], [29, 300, 53], [8, 0, 40], [20, 9, 64], [30, 301, 51]] {
         let (a, b) = (noise(m * k, 3), noise(k * n, 4));
         let (row, col, full) = (noise(n, 5), noise(m, 6), noise(m * n, 7));
         let full_bytes = shifted(&full);
@@ -141,7 +144,7 @@ fn epilogues_round_step_by_step() {
                             if residual.is_some() {
                                 x += full[m * n + n_];
                             }
-                            if relu && x < 0.0 { 0.0 } else { x }
+                            if relu && x <= 0.0 { 0.0 } else { x }
                         },
                     );
                     let product = Product {
@@ -168,12 +171,15 @@ fn convolution_windows_keep_the_written_order() {
         (18, [1, 100], g([1, 25], [1, 7], [1, 1], [0, 5], [1, 12])),
         (5, [12, 15], g([3, 3], [1, 2], [2, 3], [2, 4], [12, 8])),
         (2, [4, 4], g([3, 3], [3, 3], [1, 1], [5, 5], [4, 4])),
+        (2, [1, 140], g([1, 128], [1, 3], [1, 1], [0, 0], [1, 5])),
+        (70, [2, 2], g([3, 3], [2, 2], [1, 1], [1, 1], [1, 1])),
+        (20, [1, 3], g([1, 30], [1, 1], [1, 1], [0, 15], [1, 4])),
         (4, [3, 3], g([1, 1], [1, 1], [1, 1], [0, 0], [3, 3])),
     ];
     for (channels, [h, w], geometry) in cases {
         let x = noise(channels * h * w, 8);
         let [kh, kw] = geometry.kernel;
-        let m = 11;
+        let m = 27;
         let k = channels * kh * kw;
         let filter = noise(m * k, 9);
         let (x_bytes, filter_bytes) = (shifted(&x), shifted(&filter));

@@ -68,6 +68,7 @@ op_table! {
     Erf: elementwise::erf,
     Expand: layout::expand,
     Flatten: layout::flatten,
+    Fused: nn::fused,
     Gather: layout::gather,
     GatherElements: layout::gather_elements,
     Gemm: nn::gemm,

@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod conv;
+pub mod fused;
 pub mod gemm;
 pub mod global_average_pool;
 pub mod lstm;
