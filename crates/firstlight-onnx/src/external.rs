@@ -139,7 +139,7 @@ mod tests {
         assert!(error("C:\\w.bin", &[2], "", "").contains("absolute"));
         assert!(error("w\0.bin", &[2], "", "").contains("zero byte"));
         assert!(error(".", &[2], "", "").contains("directory"));
-        assert!(error("w.bin", &[1 << 62], "", "").contains("larger than memory"));
+        assert!(error("w.bin", &[1 << 62], "", "").contains("more than memory"));
         std::fs::remove_dir_all(root).unwrap();
     }
 

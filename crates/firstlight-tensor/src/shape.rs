@@ -20,13 +20,15 @@ impl Shape {
         self.0.len()
     }
 
-    /// Product of the dimensions, or `None` when it overflows.
+    /// Product of the dimensions, or `None` when the address space cannot hold that many elements of 16 bytes.
+    ///
+    /// **Edge cases**: the dimensions of an empty tensor, its zeros left out, must fit as well, so that no product of
+    /// some of a shape's dimensions overflows, in elements or in bytes.
     pub fn n_elems(&self) -> Option<usize> {
-        // A zero anywhere makes the tensor empty, whatever the others multiply to.
-        if self.0.contains(&0) {
-            return Some(0);
-        }
-        self.0.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim))
+        const MOST: usize = isize::MAX as usize / 16;
+        let product = self.0.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim.max(1)))?;
+        let n_elems = if self.0.contains(&0) { 0 } else { product };
+        (product <= MOST).then_some(n_elems)
     }
 
     /// Appends a dimension.
@@ -36,11 +38,10 @@ impl Shape {
 
     /// Row-major strides in elements.
     ///
-    /// **Edge cases**: an empty shape may have dims whose product overflows; its strides saturate.
+    /// **Edge cases**: strides of dims that [`Shape::n_elems`] refuses saturate.
     pub fn strides(&self) -> SmallVec<[usize; 6]> {
         let mut strides: SmallVec<[usize; 6]> = SmallVec::from_elem(1, self.rank());
         for i in (1..self.rank()).rev() {
-            // Sizes that overflow are those of an empty tensor, or of none.
             strides[i - 1] = strides[i].saturating_mul(self.0[i].max(1));
         }
         strides
@@ -214,7 +215,9 @@ mod tests {
     #[test]
     fn element_counts_do_not_overflow() {
         assert_eq!(Shape::from([usize::MAX, 2]).n_elems(), None);
-        assert_eq!(Shape::from([usize::MAX, 2, 0]).n_elems(), Some(0));
+        assert_eq!(Shape::from([usize::MAX, 2, 0]).n_elems(), None);
+        assert_eq!(Shape::from([usize::MAX / 8]).n_elems(), None);
+        assert_eq!(Shape::from([1 << 57, 2, 0]).n_elems(), Some(0));
         assert_eq!(Shape::scalar().n_elems(), Some(1));
     }
 }
