@@ -81,7 +81,17 @@ impl Corpus {
                 let (name, bytes) = hostile::model_of(&mut rng);
                 (format!("hostile:{name}"), bytes)
             }
-            2..=6 => match (&model.tree, &donor.tree) {
+            2..=4 => match &model.tree {
+                Some(tree) => {
+                    let mut tree = tree.clone();
+                    for _ in 0..1 + rng.below(3) {
+                        mutate::number(&mut rng, &mut tree);
+                    }
+                    (format!("numbers:{}", model.name), tree.encode())
+                }
+                None => (format!("bytes:{}", model.name), model.bytes.clone()),
+            },
+            5..=7 => match (&model.tree, &donor.tree) {
                 (Some(tree), Some(donor)) => {
                     let mut tree = tree.clone();
                     for _ in 0..1 + rng.below(3) {

@@ -1,12 +1,14 @@
 //! Models made to hurt: deep, wide, huge, endless.
 
+use crate::mutate::varint;
 use crate::onnx::{Attr, BOOL, D, F32, Graph, I64, function, model, node, tensor};
 use crate::rng::Rng;
 use firstlight_tensor::wire::Writer;
 
 /// A hostile model and what it is.
 pub(crate) fn model_of(rng: &mut Rng) -> (&'static str, Vec<u8>) {
-    const KINDS: &[(&str, fn(&mut Rng) -> Vec<u8>)] = &[
+    type Make = fn(&mut Rng) -> Vec<u8>;
+    const KINDS: &[(&str, Make)] = &[
         ("deep_branches", deep_branches),
         ("deep_types", deep_types),
         ("deep_bytes", deep_bytes),
@@ -45,16 +47,6 @@ fn nest(wraps: &[(Vec<u8>, u32)], times: usize, leaf: &[u8]) -> Vec<u8> {
     }
     let mut out: Vec<u8> = headers.into_iter().rev().flatten().collect();
     out.extend_from_slice(leaf);
-    out
-}
-
-fn varint(mut v: u64) -> Vec<u8> {
-    let mut out = vec![];
-    while v >= 0x80 {
-        out.push(v as u8 | 0x80);
-        v >>= 7;
-    }
-    out.push(v as u8);
     out
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn bytes(rng: &mut Rng, bytes: &mut Vec<u8>, donor: &[u8]) {
     }
 }
 
-fn varint(mut v: u64) -> Vec<u8> {
+/// A varint as bytes.
+pub(crate) fn varint(mut v: u64) -> Vec<u8> {
     let mut out = vec![];
     while v >= 0x80 {
         out.push(v as u8 | 0x80);
@@ -96,6 +97,26 @@ pub(crate) fn message(rng: &mut Rng, tree: &mut Message, donor: &Message) {
     }
 }
 
+/// Changes a number of a message (a size, an attribute, a value of a weight), so that the model stays one that loads.
+pub(crate) fn number(rng: &mut Rng, tree: &mut Message) {
+    let (mut n, mut numbers) = (0, vec![]);
+    tree.visit(&mut |parent, field| {
+        let is_number = match &field.content {
+            Content::Varint(_) => matches!((parent.kind, field.number), (Kind::Dim, 1) | (Kind::Attribute, 3)),
+            Content::Fixed32(_) | Content::Fixed64(_) | Content::Bytes(Payload::Varints, _) => true,
+            Content::Bytes(payload, bytes) => *payload == Payload::Raw && !bytes.is_empty(),
+            Content::Message(_) => false,
+        };
+        if is_number {
+            numbers.push(n);
+        }
+        n += 1;
+    });
+    if let Some((parent, at)) = numbers.get(rng.below(numbers.len())).and_then(|&n| tree.nth(n)) {
+        content(rng, parent, at, vec![]);
+    }
+}
+
 /// Some text of the model, so that names meet that should not.
 fn other_text(rng: &mut Rng, tree: &Message) -> Vec<u8> {
     let mut texts = vec![];
@@ -147,14 +168,14 @@ fn content(rng: &mut Rng, parent: &mut Message, at: usize, text: Vec<u8>) {
         }
         Content::Bytes(Payload::Varints, bytes) => {
             let mut values = unpack(bytes);
-            match rng.below(5) {
+            match rng.below(8) {
                 0 => drop(values.pop()),
                 1 => values.push(rng.odd_i64() as u64),
                 2 if !values.is_empty() => values.push(values[0]),
-                _ => {
+                n => {
                     let i = rng.below(values.len());
                     if let Some(value) = values.get_mut(i) {
-                        *value = rng.odd_i64() as u64;
+                        *value = if n < 6 { rng.odd_i64() as u64 } else { rng.below(6) as u64 };
                     }
                 }
             }

@@ -14,6 +14,10 @@ use std::time::Duration;
 /// Cases that a worker process judges at most.
 const BLOCK: u64 = 2000;
 
+/// What a process may hold beyond the memory limit, which counts a session's own bytes: code, stacks, the model's bytes
+/// and structure, free heap that the allocator keeps.
+const OVERHEAD_BYTES: u64 = 48 << 20;
+
 /// How often an over-long or over-large case is judged again, alone in a fresh process, before it counts.
 const RETRIES: usize = 2;
 
@@ -214,7 +218,7 @@ impl Worker {
     /// Waits for the next case's end; what is bad about it. No line: the worker is lost.
     fn judge(&mut self, options: &Options) -> (Option<Line>, Option<(Misdeed, String)>) {
         // A busy machine is not the model's fault, hence the factor; the case's own clock decides.
-        let patience = options.work.time_limit.saturating_mul(4).saturating_add(Duration::from_secs(5));
+        let patience = options.work.time_limit.saturating_mul(4).saturating_add(Duration::from_secs(3));
         loop {
             match self.lines.recv_timeout(patience) {
                 Ok(Line::Begin { .. }) => {}
@@ -256,7 +260,8 @@ fn bad(line: &Line, options: &Options) -> Option<(Misdeed, String)> {
         return Some((Misdeed::OverTime, format!("{millis} ms; {message}")));
     }
     let limit = options.work.memory_limit_bytes as u64;
-    (*peak_bytes > limit).then(|| (Misdeed::OverMemory, format!("{peak_bytes} bytes; {message}")))
+    (*peak_bytes > limit.saturating_add(OVERHEAD_BYTES))
+        .then(|| (Misdeed::OverMemory, format!("{peak_bytes} bytes; {message}")))
 }
 
 /// The worker's command, under a limit of address space well above the memory limit, so that an absurd allocation fails

@@ -84,7 +84,10 @@ impl Driver {
             }
         }
         let options = RunOptions { deadline: Some(Instant::now() + self.patience), ..RunOptions::default() };
-        match session.run_with(inputs, &options) {
+        let run = session.run_with(inputs, &options);
+        let owned = session.stats().owned_peak_bytes;
+        assert!(owned <= self.memory_limit_bytes, "the session owned {owned} bytes, more than its limit");
+        match run {
             Ok(_) => Verdict::Ran,
             Err(error) => Verdict::Loaded(error.to_string()),
         }

@@ -148,7 +148,7 @@ fn misbehave(plant: Option<Misdeed>, memory_limit_bytes: usize) {
         Some(Misdeed::OverTime) => loop {
             std::thread::park();
         },
-        Some(Misdeed::OverMemory) => drop(std::hint::black_box(vec![1u8; memory_limit_bytes + (1 << 20)])),
+        Some(Misdeed::OverMemory) => drop(std::hint::black_box(vec![1u8; memory_limit_bytes + (96 << 20)])),
     }
 }
 

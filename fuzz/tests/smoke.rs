@@ -17,7 +17,7 @@ fn fuzz(name: &str, arguments: &[&str]) -> (Option<i32>, Value, PathBuf) {
 
 /// The limit of time is generous: this is a test of what happens, not of how fast.
 fn do_no_harm(target: &str) {
-    let arguments = ["--n", "400", "--seed", "1", "--time-limit-ms", "60000", "--target", target];
+    let arguments = ["--n", "400", "--seed", "1", "--time-limit-ms", "20000", "--target", target];
     let (code, summary, _) = fuzz(target, &arguments);
     assert_eq!(code, Some(0), "{summary:#}");
     assert_eq!(summary["n"], 400);

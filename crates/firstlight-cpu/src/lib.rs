@@ -2,6 +2,7 @@
 //!
 //! `kernels/<family>.rs` holds functions and their `BINDINGS`; [`BINDINGS`] lists the families. Kernels follow the
 //! accumulation orders of `docs/numerics.md`, so that rows of one key agree bit for bit.
+#![deny(unsafe_code)]
 
 mod device;
 pub mod kernels;

@@ -23,8 +23,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) consts: &'a ConstPool,
     pub(crate) options: &'a RunOptions<'a>,
     pub(crate) guards: &'a Guards<'a>,
-    /// Nodes of the program, for choosing between inline and pipelined.
-    pub(crate) n_nodes: usize,
+    /// True when the program is large enough to gain from compiling on another thread.
+    pub(crate) gains_from_pipeline: bool,
 }
 
 /// The most elements of a value that a shape may wait for.
@@ -205,7 +205,7 @@ impl<'a> Engine<'a> {
         }
         let seat = match self.options.pipeline {
             crate::Pipeline::Inline => None,
-            crate::Pipeline::Auto if self.n_nodes < INLINE_BELOW_NODES => None,
+            crate::Pipeline::Auto if !self.gains_from_pipeline => None,
             crate::Pipeline::Auto | crate::Pipeline::On => self.pool.reserve_worker(),
         };
         state.streamed = true;
@@ -265,9 +265,6 @@ impl<'a> Engine<'a> {
         }
     }
 }
-
-/// Programs with fewer nodes are compiled inline: handing over costs more than it brings.
-const INLINE_BELOW_NODES: usize = 24;
 
 /// Compiles the next item, telling events; a panic becomes an error.
 pub(crate) fn compile_next(

@@ -232,7 +232,7 @@ impl PipelinedExecutor {
             consts: &prepared.consts,
             options,
             guards,
-            n_nodes: prepared.n_nodes,
+            gains_from_pipeline: prepared.gains_from_pipeline,
         };
         let entry = prepared.plan(
             |plan| plan_fits(plan, feeds, adopted),

@@ -35,7 +35,7 @@ pub struct Prepared {
     pub(crate) program: Arc<Program>,
     pub(crate) consts: ConstPool,
     pub(crate) options: PrepareOptions,
-    pub(crate) n_nodes: usize,
+    pub(crate) gains_from_pipeline: bool,
     rewrites: Vec<Rewrite>,
     /// Of the constants that passes computed.
     _held: Vec<Reservation>,
@@ -82,6 +82,11 @@ struct Idle {
     last_use: u64,
 }
 
+/// Nodes from which on, and bytes of weights from which on, a first run is worth handing over: below, compiling inline
+/// takes less than waking a worker and passing items (docs/performance.md).
+const PIPELINE_FROM_NODES: usize = 24;
+const PIPELINE_FROM_BYTES: usize = 1 << 20;
+
 /// Plan classes kept; beyond, the one not used for longest goes.
 const MAX_PLANS: usize = 64;
 /// Bytes of idle states kept.
@@ -105,7 +110,8 @@ impl Prepared {
         let Rewritten { graph, targets, rewrites, held } = rewritten;
         let program = Arc::new(Program::new(graph, targets)?);
         Ok(Prepared {
-            n_nodes: program.n_needed(),
+            gains_from_pipeline: program.n_needed() >= PIPELINE_FROM_NODES
+                && program.n_const_bytes() >= PIPELINE_FROM_BYTES,
             program,
             consts: ConstPool::new(device.clone(), budget.clone()),
             options,

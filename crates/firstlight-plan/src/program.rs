@@ -97,6 +97,16 @@ impl Program {
         self.n_needed - free + nested
     }
 
+    /// Bytes of the constants that a target depends on; subgraphs count once.
+    pub fn n_const_bytes(&self) -> usize {
+        let nested: usize = self.subprograms.values().map(|program| program.n_const_bytes()).sum();
+        let own = self.graph.nodes().iter().zip(&self.needed).filter(|(_, needed)| **needed);
+        own.fold(nested, |sum, (node, _)| match &node.op {
+            Op::Const(constant) => sum.saturating_add(constant.tensor.bytes().len()),
+            _ => sum,
+        })
+    }
+
     /// Readers of a value of that dense index.
     pub fn n_uses(&self, index: u32) -> u32 {
         self.n_uses[index as usize]

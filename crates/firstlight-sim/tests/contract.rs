@@ -4,7 +4,7 @@ use firstlight_backend::{
     BackendId, BackendStorage, Budget, Completion, Device, DeviceCall, Guards, HostBuf, HostStorage,
     KernelBindingTable, KernelCall, Loc, OperandAddr, OperandSpec, Pool, RunMemory, StepAddrs, Storage,
 };
-use firstlight_graph::ops::{Add, Relu};
+use firstlight_graph::ops::{Add, NonZero, Relu};
 use firstlight_graph::{Op, OpError, OpErrorKind};
 use firstlight_sim::{POISON, SIM, SimCall, SimDevice, SimOptions, reference_row};
 use firstlight_tensor::DType;
@@ -117,6 +117,20 @@ fn a_data_sized_step_gives_its_final_shapes() {
         assert_eq!(sim.launch(&call, &[64], 128).unwrap(), Completion::Ready, "its shapes are asked for");
         assert_eq!(sim.memory.found_dims(), [[N].into()]);
         assert_eq!(sim.read(128), [0., 2., 0., 4.]);
+    }
+}
+
+#[test]
+fn a_shape_that_data_determines_is_found() {
+    for mut sim in [Fixture::eager(), Fixture::deferred()] {
+        sim.write(0, &[0., 2., 0., 4.]);
+        let bound = OperandSpec { dtype: DType::I64, dims: [1, N].into() };
+        let call = KernelCall { outputs: SmallVec::from_iter([bound]), data_sized: true, ..call(NonZero, 1) };
+        assert_eq!(sim.launch(&call, &[0], 64).unwrap(), Completion::Ready);
+        assert_eq!(sim.memory.found_dims(), [[1, 2].into()]);
+        let mut places = [0i64; 2];
+        sim.memory.read(&at(64), bytemuck::cast_slice_mut(&mut places), &Guards::default()).unwrap();
+        assert_eq!(places, [1, 3]);
     }
 }
 

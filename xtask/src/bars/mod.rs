@@ -1,6 +1,7 @@
 //! `cargo xtask bars SET`: measurable bars; each prints its figure, its spread and PASS or MISS.
 
 mod core;
+mod runtime;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

@@ -58,7 +58,11 @@ const ROOMS: &[Room] = &[
     Room { name: "firstlight-server", uses: DOOR, tests_use: &[] },
     Room { name: "firstlight-peer", uses: DOOR, tests_use: &[] },
     Room { name: "firstlight-conformance", uses: &["firstlight"], tests_use: &[] },
-    Room { name: "firstlight-fuzz", uses: &["firstlight", "firstlight-conformance"], tests_use: &[] },
+    Room {
+        name: "firstlight-fuzz",
+        uses: &["firstlight", "firstlight-conformance", "firstlight-graph", "firstlight-onnx", "firstlight-tensor"],
+        tests_use: &[],
+    },
     Room { name: "xtask", uses: &[], tests_use: &[] },
 ];
 

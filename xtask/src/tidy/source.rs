@@ -30,6 +30,7 @@ impl Source {
     pub(super) fn is_test(&self) -> bool {
         ["/tests/", "/benches/", "/examples/"].iter().any(|part| self.name.contains(part))
             || self.name.ends_with("/tests.rs")
+            || self.name.ends_with("_tests.rs")
     }
 
     /// Numbered lines of code outside the unit tests, from 1.

@@ -10,7 +10,7 @@ const MANY_LINES: usize = 600;
 const PROGRAMS: &[&str] = &["firstlight-cli", "firstlight-peer", "firstlight-server", "conformance"];
 
 /// How many macros a crate of the core may define.
-const MACROS: &[(&str, usize)] = &[("firstlight-graph", 1), ("firstlight-plan", 0), ("firstlight-exec", 0)];
+const MACROS: &[(&str, usize)] = &[("firstlight-graph", 3), ("firstlight-plan", 0), ("firstlight-exec", 0)];
 
 /// What a comment must not say: it tells how the text came to be, or what is still to do.
 const HISTORY: &[&str] = &[
@@ -48,6 +48,9 @@ const NOT_IN_LIBRARIES: &[(&str, &str)] = &[
     ("process::abort", "a library does not exit"),
 ];
 
+/// Crates whose shipped code hashes nothing: a replay makes no look-ups by hash.
+const NO_HASHING: &[&str] = &["firstlight-exec"];
+
 /// Rules for every text file.
 pub(super) fn check_any(name: &str, text: &str, report: &mut Report) {
     for (i, line) in text.lines().enumerate() {
@@ -71,6 +74,9 @@ pub(super) fn check_sources(sources: &[Source], report: &mut Report) {
         check_code(source, report);
         if source.room().is_some_and(|room| !PROGRAMS.contains(&room)) {
             check_library(source, report);
+        }
+        if source.room().is_some_and(|room| NO_HASHING.contains(&room)) {
+            check_hashing(source, report);
         }
     }
     for (room, most) in MACROS {
@@ -137,6 +143,14 @@ fn check_library(source: &Source, report: &mut Report) {
     }
 }
 
+fn check_hashing(source: &Source, report: &mut Report) {
+    for (i, line) in source.shipped() {
+        if let Some(word) = words(line).find(|word| matches!(*word, "HashMap" | "HashSet" | "Hasher" | "hash_map")) {
+            report.find(format!("{}:{i}", source.name), format!("{word}: a replay makes no look-ups by hash"));
+        }
+    }
+}
+
 /// Whether `phrase` stands in `text` with no letter right before or after it.
 fn find_phrase(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(at, _)| {
@@ -198,6 +212,9 @@ mod tests {
         let text = "// The mattock exchange, previous one, at https://example.org/home/page\nfn f() { eprintln(); }\n\
                     #[ignore = \"slow: cargo xtask bars\"]\n#[cfg(test)]\nmod tests { fn g() { println!(\"x\"); } }\n";
         assert_eq!(findings("crates/firstlight-plan/src/x.rs", text), Vec::<String>::new());
+        let hashing = "use std::collections::HashMap;\n";
+        assert!(!findings("crates/firstlight-exec/src/x.rs", hashing).is_empty());
+        assert!(findings("crates/firstlight-plan/src/x.rs", hashing).is_empty());
         assert_eq!(
             findings("crates/firstlight-cli/src/main.rs", "fn f() { println!(\"x\"); }\n"),
             Vec::<String>::new()

@@ -178,20 +178,26 @@ impl Strided {
 /// `out[r * row + c] = input[at + r + c * step]` for `rows` x `cols` elements.
 fn transpose<W: Pod>(input: &[u8], at: usize, step: isize, out: &mut [W], row: usize, rows: usize, cols: usize) {
     let width = size_of::<W>();
-    let mut tile = [[W::zeroed(); BLOCK]; BLOCK];
+    let column = |r: usize, c: usize| {
+        let from = ((at + r) as isize + c as isize * step) as usize;
+        &input[from * width..]
+    };
     for r in (0..rows).step_by(BLOCK) {
-        let n_rows = BLOCK.min(rows - r);
         for c in (0..cols).step_by(BLOCK) {
-            let n_cols = BLOCK.min(cols - c);
-            for i in 0..n_cols {
-                let from = ((at + r) as isize + (c + i) as isize * step) as usize;
-                let from = &input[from * width..][..n_rows * width];
-                for (tile_row, from) in tile.iter_mut().zip(from.chunks_exact(width)) {
-                    tile_row[i] = read(from);
+            if r + BLOCK <= rows && c + BLOCK <= cols {
+                let columns: [[W; BLOCK]; BLOCK] = std::array::from_fn(|i| read(&column(r, c + i)[..BLOCK * width]));
+                for i in 0..BLOCK {
+                    let to: [W; BLOCK] = std::array::from_fn(|j| columns[j][i]);
+                    out[(r + i) * row + c..][..BLOCK].copy_from_slice(&to);
                 }
+                continue;
             }
-            for (i, tile_row) in tile[..n_rows].iter().enumerate() {
-                out[(r + i) * row + c..][..n_cols].copy_from_slice(&tile_row[..n_cols]);
+            for c in c..cols.min(c + BLOCK) {
+                let n = BLOCK.min(rows - r);
+                let to = out[r * row + c..].iter_mut().step_by(row.max(1));
+                for (to, from) in to.zip(column(r, c)[..n * width].chunks_exact(width)) {
+                    *to = read(from);
+                }
             }
         }
     }
