@@ -1,6 +1,6 @@
 //! Mutated models and what judges them: no model file may panic, abort, stall or blow up the runtime.
 //!
-//! A [`Corpus`] of base models gives numbered cases, each determined by seed and number; [`target::drive`] loads and
+//! A [`Corpus`] of base models gives numbered cases, each determined by seed and number; [`target::Driver::drive`] loads and
 //! runs one; [`oracle::run`] spreads cases over worker processes, so that an abort or a hang costs one case, and
 //! counts what is bad.
 //!

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Inputs, prepare, run, sim, sixty_nodes};
+use common::{Inputs, prepare_as_is, run, sim, sixty_nodes};
 use firstlight_exec::{Event, EventSink, Pipeline, RunOptions};
 use firstlight_graph::{Graph, Spec, ops};
 use firstlight_tensor::DType;
@@ -59,7 +59,7 @@ fn chain(n: usize) -> Arc<Graph> {
 
 fn run_chain(graph: &Arc<Graph>, gate: &Gate) -> Vec<String> {
     let (executor, _) = sim(2);
-    let prepared = prepare(&executor, graph);
+    let prepared = prepare_as_is(&executor, graph);
     let bytes = [0u8; 64];
     let feed = firstlight_exec::Feed { dtype: DType::F32, dims: &[16], bytes: &bytes };
     let options = RunOptions { pipeline: Pipeline::On, events: Some(gate), ..Default::default() };
@@ -111,7 +111,7 @@ fn steps_run_in_the_order_in_which_they_were_compiled() {
     }
     let (executor, _) = sim(2);
     let graph = chain(100);
-    let prepared = prepare(&executor, &graph);
+    let prepared = prepare_as_is(&executor, &graph);
     let bytes = [0u8; 64];
     let log = Log(Mutex::default());
     let feed = firstlight_exec::Feed { dtype: DType::F32, dims: &[16], bytes: &bytes };
@@ -125,7 +125,7 @@ fn steps_run_in_the_order_in_which_they_were_compiled() {
 fn an_awaited_value_holds_the_compiler_and_nothing_else() {
     let (executor, _) = sim(2);
     let graph = sixty_nodes();
-    let prepared = prepare(&executor, &graph);
+    let prepared = prepare_as_is(&executor, &graph);
     let gate = Gate::default();
     let options = RunOptions { pipeline: Pipeline::On, events: Some(&gate), ..Default::default() };
     run(&executor, &prepared, &Inputs::new(3, true, 2), &options).unwrap();

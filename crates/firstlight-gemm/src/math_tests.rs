@@ -77,7 +77,6 @@ fn functions_stay_within_their_ulps_and_agree_over_instruction_sets() {
             let worst =
                 x.iter().zip(&y).map(|(x, y)| (ulps(*y, f(f64::from(*x))), *x, *y)).max_by(|a, b| a.0.total_cmp(&b.0));
             let worst = worst.unwrap();
-            println!("{op:?} {isa:?}: worst {worst:?}");
             assert!(worst.0 <= bound, "{op:?} on {isa:?}: (ULP, x, y) = {worst:?}");
             let bits: Vec<u32> = y.iter().map(|y| if y.is_nan() { 0x7fc0_0000 } else { y.to_bits() }).collect();
             assert!(*first.get_or_insert_with(|| bits.clone()) == bits, "{op:?} differs on {isa:?}");

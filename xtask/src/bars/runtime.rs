@@ -161,8 +161,9 @@ pub(super) fn memory(bench: &Bench) -> Result<Vec<Figure>, Failure> {
         let (value, is_met) = match owned_bytes(bench, model, Some(below))? {
             Ok((peak, _)) => (format!("ran, {peak} owned"), false),
             Err(why) => {
-                let has_figure = why.chars().filter(char::is_ascii_digit).count() >= 4;
-                (why.chars().take(110).collect(), has_figure)
+                let at = why.find("memory limit of").unwrap_or(0);
+                let has_figure = why.contains(&below.to_string());
+                (why[at..].chars().take(110).collect(), has_figure)
             }
         };
         figures.push(figure(&format!("{model}: limit at 90%, {below} bytes"), value, "refused with a figure", is_met));

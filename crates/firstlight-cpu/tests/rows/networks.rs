@@ -3,11 +3,12 @@
 use crate::random::Random;
 use crate::samples::Sample;
 use firstlight_backend::KernelBinding;
-use firstlight_graph::OpKind;
+use firstlight_graph::ops::elementwise::chain::{Operand, Step};
 use firstlight_graph::ops::nn::activation::Activation;
 use firstlight_graph::ops::nn::lstm::Direction;
 use firstlight_graph::ops::nn::window::AutoPad;
-use firstlight_graph::ops::{self, LSTM, MaxPool};
+use firstlight_graph::ops::{self, Elementwise, LSTM, MaxPool};
+use firstlight_graph::{Op, OpKind};
 use firstlight_tensor::Tensor;
 
 /// What to try rows of these families on.
@@ -17,6 +18,7 @@ pub(crate) fn networks(row: &KernelBinding, random: &mut Random) -> Vec<Sample> 
         OpKind::MaxPool => max_pools(row, random),
         OpKind::GlobalAveragePool => averages(row, random),
         OpKind::LSTM => lstms(row, random),
+        OpKind::Elementwise => chains(row, random),
         _ => vec![],
     }
 }
@@ -40,6 +42,31 @@ fn layer_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
         }
     }
     all
+}
+
+fn chains(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    use Operand::{Input, Step as Result};
+    let step = |op: Op, operands: &[Operand]| Step { op, operands: operands.into() };
+    let steps = vec![
+        step(ops::Add.into(), &[Input(0), Input(1)]),
+        step(ops::Div.into(), &[Result(0), Input(2)]),
+        step(ops::Erf.into(), &[Result(1)]),
+        step(ops::Mul.into(), &[Result(2), Result(0)]),
+        step(ops::Sub.into(), &[Input(3), Result(3)]),
+    ];
+    let shapes: [[&[usize]; 4]; 4] = [
+        [&[29, 47, 101], &[101], &[47, 1], &[]],
+        [&[2, 600], &[2, 600], &[2, 1], &[1]],
+        [&[3, 5, 7], &[1, 5, 7], &[3, 1, 1], &[7]],
+        [&[0, 4], &[4], &[1], &[]],
+    ];
+    let sample = |shapes: [&[usize]; 4]| Sample {
+        name: format!("a chain of {shapes:?}"),
+        op: Elementwise { steps: steps.clone() }.into(),
+        inputs: shapes.iter().map(|dims| Some(random.finite(row.types[0], dims))).collect(),
+        n_outputs: 1,
+    };
+    shapes.into_iter().map(sample).collect()
 }
 
 fn max_pools(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {

@@ -200,6 +200,12 @@ pub fn prepare(executor: &PipelinedExecutor, graph: &Arc<Graph>) -> Arc<Prepared
     executor.prepare(graph.clone(), &targets, PrepareOptions::default()).unwrap()
 }
 
+/// Prepares all outputs of a graph, node by node as it is.
+pub fn prepare_as_is(executor: &PipelinedExecutor, graph: &Arc<Graph>) -> Arc<Prepared> {
+    let targets: Vec<ValueId> = graph.outputs().iter().map(|(_, value)| *value).collect();
+    executor.prepare(graph.clone(), &targets, PrepareOptions { passes: false, ..Default::default() }).unwrap()
+}
+
 /// Runs [`sixty_nodes`].
 pub fn run(
     executor: &PipelinedExecutor,

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 pub struct Fused {
     /// A Conv, Gemm or MatMul; it reads the inputs before the addend.
     pub base: Box<Op>,
-    /// Whether negative results become 0 at the end.
+    /// Whether results that are not greater than 0 become +0 at the end.
     pub relu: bool,
 }
 
@@ -32,7 +32,7 @@ pub const INFO: OpInfo = OpInfo {
           Made by passes.",
     attributes: &[
         AttrDoc { name: "base", doc: "the op whose result is added to; its attributes follow" },
-        AttrDoc { name: "relu", doc: "whether negative results become 0 at the end" },
+        AttrDoc { name: "relu", doc: "whether results that are not greater than 0 become +0 at the end" },
     ],
     inputs: &[
         Param { name: "A", ty: TypeRef::Var(0), arity: Arity::One },
@@ -69,7 +69,7 @@ impl OpDef for Fused {
         if let (true, Some(output)) = (ctx.has(ADDEND), outputs.first()) {
             let addend = ctx.dims(ADDEND)?;
             let sum = broadcast_dims(&output.dims, addend)?;
-            let grows = |(dim, sum): (&Dim, &Dim)| dim.known().is_some_and(|dim| sum.known() != Some(dim));
+            let grows = |(dim, sum): (&Dim, &Dim)| matches!((dim.known(), sum.known()), (Some(a), Some(b)) if a != b);
             if sum.rank() != output.dims.rank() || output.dims.iter().zip(sum.iter()).any(grows) {
                 return Err(OpError::shape(format!("an addend {addend} makes a result {} larger", output.dims)));
             }
@@ -92,7 +92,7 @@ impl OpDef for Fused {
         }
         if self.relu {
             for y in output.iter_mut() {
-                *y = if *y < 0.0 { 0.0 } else { *y };
+                *y = if *y <= 0.0 { 0.0 } else { *y };
             }
         }
         Ok(())

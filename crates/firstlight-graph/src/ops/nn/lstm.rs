@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 /// A long short-term memory over a sequence, in one direction or both.
 ///
-/// A gate is `x W + h R + Wb + Rb + P c`, added in that order with a rounding each; the two products are sums of their
+/// A gate is `(x W + h R) + (Wb + Rb) + P c`, added in that order with a rounding each; the two products are sums of their
 /// own, from +0, one fused multiply-add a term in ascending order. The new state is `f c + i g`, both products rounded.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LSTM {
@@ -387,7 +387,7 @@ impl<M: Real> Cell<M> {
             sum = sum.plus(dot(h, &self.r[row * hidden..(row + 1) * hidden]));
             if let Some(b) = &self.b {
                 let row = (direction * 8 + gate) * hidden + i;
-                sum = sum.plus(b[row]).plus(b[row + 4 * hidden]);
+                sum = sum.plus(b[row].plus(b[row + 4 * hidden]));
             }
             match (&self.p, peephole) {
                 (Some(p), Some((which, c))) => sum.plus(p[(direction * 3 + which) * hidden + i].times(c)),
