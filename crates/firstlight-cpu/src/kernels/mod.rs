@@ -1,7 +1,7 @@
 //! Kernels by family.
 //!
-//! A family's file holds its functions and their rows. What they share: [`spread`] (work over the pool), [`runs`]
-//! (broadcasting), [`strided`] (views), [`number`] (element types), [`rows`] (rows of many element types).
+//! A family's file holds its functions and their rows. What they share: `spread` (work over the pool), `runs`
+//! (broadcasting), `strided` (views), `number` (element types), `rows` (rows of many element types).
 
 mod cast;
 mod chain;

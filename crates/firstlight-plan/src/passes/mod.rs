@@ -1,7 +1,7 @@
 //! Passes: rewrites of a graph that keep its results bit for bit.
 //!
 //! [`rewrite`] runs the passes of [`PASSES`] one after the other on a graph, then on its subgraphs. A pass looks at a
-//! [`Scope`] and names an [`Action`] for each node it changes; [`apply`](apply::apply) makes the new graph of them.
+//! `Scope` and names an `Action` for each node it changes; `apply` makes the new graph of them.
 //! A pass is linear in the graph, and leaves alone whatever it is not sure of.
 
 mod apply;
