@@ -4,9 +4,9 @@
 //!
 //! - A caller never waits for a worker that has not started a tile. It claims tiles itself until none is left, so a worker that
 //!   the system does not schedule costs nothing.
-//! - Work and sleep meet in one atomic word ([`shared`]): a worker that goes to sleep and a caller that announces work order
+//! - Work and sleep meet in one atomic word (`shared`): a worker that goes to sleep and a caller that announces work order
 //!   themselves on it, so a wake-up cannot be lost.
-//! - Every lifetime that crosses a thread does so in [`slots`], the one file with `unsafe`.
+//! - Every lifetime that crosses a thread does so in `slots`, the one file with `unsafe`.
 
 mod shared;
 #[allow(unsafe_code)]

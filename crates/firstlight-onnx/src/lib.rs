@@ -1,4 +1,4 @@
-//! ONNX import: bytes to [`Graph`](firstlight_graph::Graph), and nothing after that.
+//! ONNX import: bytes to [`firstlight_graph::Graph`], and nothing after that.
 //!
 //! The file is mapped and read as views ([`proto`]); weights stay byte ranges of it. The importer checks names and
 //! order, inlines model-local functions, resolves external data inside the model's folder, and turns each node into
