@@ -1,7 +1,7 @@
-//! Windows over one plane: depthwise convolution and max pooling.
+//! Windows over one plane: depthwise convolution, max and average pooling.
 //!
 //! Lanes run along an output row; four output rows share each tap's place and weight. What lies in the padding is a masked-out
-//! lane: +0 for a convolution (its product is accumulated), absent for a maximum.
+//! lane: +0 for a convolution (its product is accumulated) and for a mean, absent for a maximum.
 
 use crate::isa::Isa;
 use crate::math;
@@ -31,6 +31,11 @@ pub enum Window<'a> {
     },
     /// The greatest value under the window; NaN and padding are passed over; -inf where there is nothing.
     Max,
+    /// The mean of the values under the window: their sum, taken in order, divided by how many they are.
+    Average {
+        /// How far the padding reaches below and to the right of the plane, where its zeros count as values.
+        counted_pad_end: Option<[usize; 2]>,
+    },
 }
 
 impl Isa {
@@ -42,7 +47,7 @@ impl Isa {
         let [out_h, out_w] = input.geometry.out;
         let [kh, kw] = input.geometry.kernel;
         let operands_fit = match window {
-            Window::Max => true,
+            Window::Max | Window::Average { .. } => true,
             Window::Depthwise { filter, residual, .. } => {
                 filter.len() == kh * kw && residual.is_none_or(|r| r.len() == out_h * out_w)
             }
@@ -105,7 +110,7 @@ unsafe fn block<S: Simd, const N: usize>(s: S, window: &Window<'_>, input: &Conv
     let g = &input.geometry;
     let [kh, kw] = g.kernel;
     let start = match window {
-        Window::Depthwise { .. } => 0.0,
+        Window::Depthwise { .. } | Window::Average { .. } => 0.0,
         Window::Max => f32::NEG_INFINITY,
     };
     let mut ow = 0;
@@ -129,8 +134,16 @@ unsafe fn block<S: Simd, const N: usize>(s: S, window: &Window<'_>, input: &Conv
                 }
             }
         }
+        let columns = match window {
+            Window::Average { counted_pad_end } => counts(s, input, counted_pad_end.as_ref(), ow, n),
+            Window::Depthwise { .. } | Window::Max => s.splat(1.0),
+        };
         for (r, acc) in acc.into_iter().enumerate() {
             let mut x = acc;
+            if let Window::Average { counted_pad_end } = window {
+                let n_rows = count(input, 0, counted_pad_end.as_ref(), row + r);
+                x = s.div(x, s.mul(columns, s.splat(n_rows as f32)));
+            }
             if let Window::Depthwise { bias, residual, relu, .. } = window {
                 if let Some(bias) = bias {
                     x = s.add(x, s.splat(*bias));
@@ -168,6 +181,35 @@ fn lay_out<S: Simd>(s: S, input: &ConvInput<'_>, ow: usize, n: usize, first: usi
     taps
 }
 
+/// How many taps of a window lie in the plane along dimension `d`, or in the plane and its padding.
+#[inline(always)]
+fn count(input: &ConvInput<'_>, d: usize, pad_end: Option<&[usize; 2]>, window: usize) -> usize {
+    let g = &input.geometry;
+    let (size, pad) = (input.size[d], g.pad[d]);
+    let (lo, hi) = pad_end.map_or((pad, pad + size), |pad_end| (0, (pad + size).saturating_add(pad_end[d])));
+    let from = window * g.stride[d];
+    // Taps before a place.
+    let before = |place: usize| match g.dilation[d] {
+        1 => place.saturating_sub(from),
+        dilation => place.saturating_sub(from).div_ceil(dilation),
+    };
+    before(hi).min(g.kernel[d]).saturating_sub(before(lo))
+}
+
+/// [`count`] along a row of `n` windows from `ow` on.
+#[inline(always)]
+fn counts<S: Simd>(s: S, input: &ConvInput<'_>, pad_end: Option<&[usize; 2]>, ow: usize, n: usize) -> S::V {
+    let kernel = input.geometry.kernel[1];
+    let of = |window: usize| count(input, 1, pad_end, window);
+    // Windows between two whole ones are whole.
+    if of(ow) == kernel && of(ow + n - 1) == kernel {
+        return s.splat(kernel as f32);
+    }
+    let counts: [f32; LANES] = std::array::from_fn(|i| if i < n { of(ow + i) as f32 } else { 1.0 });
+    // SAFETY: a whole array.
+    unsafe { s.load(counts.as_ptr()) }
+}
+
 /// Accumulates taps `first..` of kernel row `th` for `N` output rows.
 ///
 /// # Safety
@@ -189,7 +231,7 @@ unsafe fn along<S: Simd, const N: usize>(
         let weight = match window {
             // SAFETY: the filter has kh * kw weights.
             Window::Depthwise { filter, .. } => unsafe { s.load1(filter.as_ptr().add(th * g.kernel[1] + first + i)) },
-            Window::Max => s.splat(0.0),
+            Window::Max | Window::Average { .. } => s.splat(0.0),
         };
         for (r, acc) in acc.iter_mut().enumerate() {
             let ih = ((row + r) * g.stride[0] + th * g.dilation[0]) as isize - g.pad[0] as isize;
@@ -204,7 +246,8 @@ unsafe fn along<S: Simd, const N: usize>(
             match window {
                 Window::Depthwise { .. } => *acc = s.fma(weight, x, *acc),
                 Window::Max if inside => *acc = s.max(s.add(x, tap.fill), *acc),
-                Window::Max => {}
+                Window::Average { .. } if inside => *acc = s.add(*acc, x),
+                Window::Max | Window::Average { .. } => {}
             }
         }
     }

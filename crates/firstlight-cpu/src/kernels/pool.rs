@@ -6,6 +6,7 @@ use super::rows::row;
 use super::spread::spread;
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, OperandSpec};
 use firstlight_gemm::{ConvInput, Geometry, Isa, Reduce, Src, Window};
+use firstlight_graph::ops::nn::pooling::PoolGeometry;
 use firstlight_graph::ops::nn::window::WindowDim;
 use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType::{BF16, F16, F32, F64, I8, U8};
@@ -38,10 +39,11 @@ const fn max_row(types: &'static [DType], kernel: firstlight_backend::KernelFn) 
 }
 
 /// One or two spatial dimensions of sizes that leave room for exact positions, and no indices.
-fn is_plane(query: &KernelQuery<'_>) -> bool {
+pub(super) fn is_plane(query: &KernelQuery<'_>) -> bool {
     let small = |spec: &OperandSpec| spec.dims.iter().all(|&dim| dim < 1 << 18);
     let attributes = match query.op {
         Op::MaxPool(op) => [&op.kernel_shape, &op.strides, &op.dilations, &op.pads],
+        Op::AveragePool(op) => [&op.kernel_shape, &op.strides, &op.dilations, &op.pads],
         _ => return false,
     };
     let small = query.inputs.iter().flatten().chain(query.outputs).all(small)
@@ -52,17 +54,23 @@ fn is_plane(query: &KernelQuery<'_>) -> bool {
 
 fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
-    let geometry = op.geometry(ctx.dims(0)?)?;
-    if geometry.out_shape() != *ctx.out_dims(0)? {
-        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
-    }
-    let failed = AtomicBool::new(false);
+    planes(ctx, &op.geometry(ctx.dims(0)?)?, |_| Window::Max)
+}
+
+/// Pools planes in f32, some rows of the output at a time. `window` says how, given the windows along rows and columns.
+pub(super) fn planes(
+    ctx: &KernelCtx<'_>,
+    geometry: &PoolGeometry,
+    window: impl FnOnce([WindowDim; 2]) -> Window<'static>,
+) -> Result<(), OpError> {
+    check_out(ctx, geometry)?;
     let line = WindowDim { input: 1, kernel: 1, stride: 1, dilation: 1, pad_begin: 0, pad_end: 0, output: 1 };
     let [high, wide] = match geometry.spatial[..] {
         [wide] => [line, wide],
         [high, wide] => [high, wide],
-        _ => return Err(super::other_op("MaxPool of planes")),
+        _ => return Err(super::other_op("pooling of planes")),
     };
+    let window = window([high, wide]);
     let windows = Geometry {
         kernel: [high.kernel, wide.kernel],
         stride: [high.stride, wide.stride],
@@ -72,6 +80,7 @@ fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     };
     let (plane, width) = (high.input * wide.input, wide.output);
     let (isa, x) = (Isa::detect(), Src::from_bytes(ctx.bytes(0)?));
+    let failed = AtomicBool::new(false);
     let out = ctx.output::<f32>(0)?;
     let ns = 0.1 * (high.kernel * wide.kernel) as f32 + 10.0 / width.max(1) as f32;
     spread(ctx.pool(), out, width, ns, &|from, out| {
@@ -83,7 +92,7 @@ fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
             let (now, later) = rest.split_at_mut(rows * width);
             let x = x.slice(row / high.output * plane, plane);
             let input = ConvInput::new(x, 1, [high.input, wide.input], windows);
-            if !input.is_some_and(|input| isa.window_rows(&Window::Max, &input, first..first + rows, now)) {
+            if !input.is_some_and(|input| isa.window_rows(&window, &input, first..first + rows, now)) {
                 failed.store(true, Ordering::Relaxed);
             }
             (rest, row) = (later, row + rows);
@@ -95,14 +104,21 @@ fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     }
 }
 
+/// Checks that the output has the shape that a pooling gives.
+pub(super) fn check_out(ctx: &KernelCtx<'_>, geometry: &PoolGeometry) -> Result<(), OpError> {
+    let (shape, out) = (geometry.out_shape(), ctx.out_dims(0)?);
+    match shape == *out {
+        true => Ok(()),
+        false => Err(OpError::shape(format!("an output {out}, expected {shape}"))),
+    }
+}
+
 /// The largest elements of windows, a row of the output at a time: the taps are met in order, all windows of the row at
 /// once. NaN is passed over.
 fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError> {
     let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
     let geometry = op.geometry(ctx.dims(0)?)?;
-    if geometry.out_shape() != *ctx.out_dims(0)? {
-        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
-    }
+    check_out(ctx, &geometry)?;
     let Some((along, outer)) = geometry.spatial.split_last() else { return Err(super::other_op("MaxPool")) };
     let x = ctx.input::<T>(0)?;
     let out = ctx.output::<T>(0)?;
@@ -130,7 +146,7 @@ fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError>
 }
 
 /// The input indices under a window's taps along one dimension.
-struct Taps {
+pub(super) struct Taps {
     first: usize,
     n: usize,
     dilation: usize,
@@ -139,7 +155,7 @@ struct Taps {
 }
 
 impl Taps {
-    fn of(dim: &WindowDim, window: usize) -> Taps {
+    pub(super) fn of(dim: &WindowDim, window: usize) -> Taps {
         let Range { start, end } = dim.taps(window);
         let first = dim.at(window, start).unwrap_or(0);
         Taps { first, n: end - start, dilation: dim.dilation, size: dim.input }
@@ -147,7 +163,7 @@ impl Taps {
 }
 
 /// Calls `f` for the input's rows under the taps of all dimensions but the last, in order.
-fn each_row(taps: &[Taps], base: usize, f: &mut dyn FnMut(usize)) {
+pub(super) fn each_row(taps: &[Taps], base: usize, f: &mut dyn FnMut(usize)) {
     let Some((taps, rest)) = taps.split_first() else { return f(base) };
     let inner: usize = rest.iter().map(|taps| taps.size).product();
     for i in 0..taps.n {
