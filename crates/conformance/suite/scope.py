@@ -22,7 +22,7 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Add And Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten Gather GatherElements Gemm
+    Add And AveragePool BatchNormalization Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten Gather GatherElements Gemm
     GlobalAveragePool GreaterOrEqual Identity If LSTM LayerNormalization Loop MatMul MaxPool Mul NonZero Not Pad Pow
     Range ReduceMean Relu Reshape Shape Sigmoid Size Slice Softmax Sqrt Squeeze Sub Transpose Unsqueeze Where
 """.split())

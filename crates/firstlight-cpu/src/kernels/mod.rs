@@ -3,6 +3,8 @@
 //! A family's file holds its functions and their rows. What they share: `spread` (work over the pool), `runs`
 //! (broadcasting), `strided` (views), `number` (element types), `rows` (rows of many element types).
 
+mod average_pool;
+mod batch_norm;
 mod cast;
 mod chain;
 mod concat;
@@ -63,6 +65,8 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     pool::BINDINGS,
+    average_pool::BINDINGS,
+    batch_norm::BINDINGS,
     lstm::BINDINGS,
 ];
 

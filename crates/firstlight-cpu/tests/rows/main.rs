@@ -6,6 +6,7 @@ mod launch;
 mod networks;
 mod random;
 mod samples;
+mod windows;
 
 use compare::differences;
 use firstlight_backend::{KernelBinding, KernelBindingTable, Pool, reference_kernel};

@@ -45,6 +45,7 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     movers(row, random, &mut add);
     reductions(row, random, &mut add);
     all.extend(networks(row, random));
+    all.extend(crate::windows::windows(row, random));
     all
 }
 

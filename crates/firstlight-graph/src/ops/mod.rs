@@ -58,6 +58,8 @@ macro_rules! op_table {
 op_table! {
     Add: elementwise::add,
     And: elementwise::and,
+    AveragePool: nn::average_pool,
+    BatchNormalization: nn::batch_normalization,
     Cast: elementwise::cast,
     Clip: elementwise::clip,
     Concat: layout::concat,

@@ -7,6 +7,8 @@ mod control;
 mod elementwise;
 mod layout;
 mod nn;
+mod normalize;
+mod pool;
 mod reduce;
 mod shape;
 mod unary;
@@ -36,6 +38,8 @@ const fn onnx(
 const OPS: &[OpImport] = &[
     onnx("Add", 1, elementwise::add),
     onnx("And", 1, elementwise::and),
+    onnx("AveragePool", 1, pool::average_pool),
+    onnx("BatchNormalization", 1, normalize::batch_normalization),
     onnx("Cast", 1, elementwise::cast),
     onnx("Clip", 1, unary::clip),
     onnx("Concat", 1, layout::concat),
@@ -61,7 +65,7 @@ const OPS: &[OpImport] = &[
     onnx("LayerNormalization", 17, reduce::layer_normalization),
     onnx("Loop", 1, control::loop_),
     onnx("MatMul", 1, nn::matmul),
-    onnx("MaxPool", 1, nn::max_pool),
+    onnx("MaxPool", 1, pool::max_pool),
     onnx("Mul", 1, elementwise::mul),
     onnx("NonZero", 9, shape::non_zero),
     onnx("Not", 1, elementwise::not),

@@ -4,6 +4,7 @@ mod control;
 mod functions;
 mod mutated;
 mod opsets;
+mod windows;
 
 use super::*;
 use firstlight_graph::Op;

@@ -1,7 +1,7 @@
 use super::*;
 
 /// The graph of one node at an opset, as text. Inputs are named `x` (f32[2,3]), `v` (f32[3]), `w` (a constant f32[2]).
-fn one(opset: i64, op: &str, inputs: &[&str], fill: fn(&mut Writer)) -> String {
+pub(super) fn one(opset: i64, op: &str, inputs: &[&str], fill: fn(&mut Writer)) -> String {
     let g = G::default().input("x", 1, &[2, 3]).input("v", 1, &[3]).float("w", &[1., 2.]);
     let imported = load_bytes(g.node_with(op, inputs, &["y"], fill).output("y").model(opset), &LoadOptions::default());
     let graph = match imported {
