@@ -5,8 +5,10 @@
 
 mod args;
 mod feeds;
+mod near;
 mod print;
 mod random;
+mod table;
 mod verbs;
 
 use args::Cli;
@@ -19,7 +21,6 @@ pub(crate) enum Failure {
     /// The work failed: exit code 1.
     Failed(String),
     /// The answer is no and has been printed: exit code 1.
-    #[allow(dead_code, reason = "for verbs that answer yes or no")]
     Told,
     /// The command line asks for something that makes no sense: exit code 2.
     BadUse(String),
