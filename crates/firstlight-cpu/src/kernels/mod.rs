@@ -17,8 +17,10 @@ mod lstm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
+mod modulo;
 mod norm;
 mod number;
+mod ordered;
 mod pad;
 mod pool;
 mod pow;
@@ -30,6 +32,7 @@ mod select;
 mod shapes;
 mod slice;
 mod softmax;
+mod split;
 mod spread;
 mod strided;
 mod transpose;
@@ -41,6 +44,8 @@ use firstlight_graph::{OpError, OpErrorKind};
 pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::BINDINGS,
     elementwise::NUMBERS,
+    ordered::BINDINGS,
+    modulo::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
     select::BINDINGS,
@@ -51,6 +56,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     shapes::BINDINGS,
     transpose::BINDINGS,
     concat::BINDINGS,
+    split::BINDINGS,
     slice::BINDINGS,
     gather::BINDINGS,
     gather::ELEMENTS,
