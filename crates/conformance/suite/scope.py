@@ -22,10 +22,10 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Add And Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten Gather GatherElements Gemm
-    GlobalAveragePool Greater GreaterOrEqual Identity If LSTM LayerNormalization Less LessOrEqual Loop MatMul Max
-    MaxPool Min Mod Mul NonZero Not Pad Pow Range ReduceMean Relu Reshape Shape Sigmoid Size Slice Softmax Split Sqrt
-    Squeeze Sub Transpose Unsqueeze Where
+    Add And AveragePool BatchNormalization Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten
+    Gather GatherElements Gemm GlobalAveragePool Greater GreaterOrEqual Identity If LSTM LayerNormalization Less
+    LessOrEqual Loop MatMul Max MaxPool Min Mod Mul NonZero Not Pad Pow Range ReduceMean Relu Reshape Shape Sigmoid
+    Size Slice Softmax Split Sqrt Squeeze Sub Transpose Unsqueeze Where
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.

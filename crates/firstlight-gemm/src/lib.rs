@@ -10,7 +10,7 @@
 //! | sum, max, min of a row, or over an outer axis | [`Isa::reduce`], [`Isa::reduce_rows`] with [`Reduce`] |
 //! | softmax, layer normalisation of a row | [`Isa::softmax_row`], [`Isa::layer_norm_row`] |
 //! | matrix products and convolutions, a tile at a time, with bias, residual and relu | [`Isa::product_tile`] with [`Product`], [`Out`] |
-//! | depthwise convolution and max pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
+//! | depthwise convolution, max and average pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
 //!
 //! Inputs are [`Src`]: `&[f32]` converts into it, and so do the unaligned bytes of a mapped weight.
 //!
@@ -38,4 +38,4 @@ pub use product::{
 };
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;
-pub use window::Window;
+pub use window::{WINDOW_SCRATCH_ELEMS, Window, WindowPlan};

@@ -3,6 +3,8 @@
 //! A family's file holds its functions and their rows. What they share: `spread` (work over the pool), `runs`
 //! (broadcasting), `strided` (views), `number` (element types), `rows` (rows of many element types).
 
+mod average_pool;
+mod batch_norm;
 mod cast;
 mod chain;
 mod concat;
@@ -36,6 +38,7 @@ mod split;
 mod spread;
 mod strided;
 mod transpose;
+mod unary;
 
 use firstlight_backend::KernelBinding;
 use firstlight_graph::{OpError, OpErrorKind};
@@ -46,6 +49,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::NUMBERS,
     ordered::BINDINGS,
     modulo::BINDINGS,
+    unary::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
     select::BINDINGS,
@@ -67,6 +71,8 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     pool::BINDINGS,
+    average_pool::BINDINGS,
+    batch_norm::BINDINGS,
     lstm::BINDINGS,
 ];
 

@@ -7,6 +7,7 @@ mod moves;
 mod networks;
 mod random;
 mod samples;
+mod windows;
 
 use compare::differences;
 use firstlight_backend::{KernelBinding, KernelBindingTable, Pool, reference_kernel};

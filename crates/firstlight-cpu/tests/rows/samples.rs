@@ -47,6 +47,7 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     reductions(row, random, &mut add);
     all.extend(networks(row, random));
     all.extend(moves(row, random));
+    all.extend(crate::windows::windows(row, random));
     all
 }
 
@@ -83,8 +84,14 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
         OpKind::Max => ops::Max.into(),
         OpKind::Min => ops::Min.into(),
         OpKind::Where => ops::Where.into(),
+        OpKind::Exp => ops::Exp.into(),
+        OpKind::HardSigmoid => ops::HardSigmoid::default().into(),
+        OpKind::HardSwish => ops::HardSwish.into(),
+        OpKind::Reciprocal => ops::Reciprocal.into(),
         OpKind::Relu => ops::Relu.into(),
         OpKind::Sqrt => ops::Sqrt.into(),
+        OpKind::Tanh => ops::Tanh.into(),
+        OpKind::Clip => ops::Clip.into(),
         OpKind::Sigmoid => ops::Sigmoid.into(),
         OpKind::Erf => ops::Erf.into(),
         OpKind::Not => ops::Not.into(),
@@ -106,6 +113,14 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
             for [c, x, y] in triples {
                 let condition = random.tensor(DType::Bool, c);
                 add(op.clone(), vec![Some(condition), Some(random.tensor(last, x)), Some(random.tensor(last, y))]);
+            }
+        }
+        (OpKind::Clip, _) => {
+            for dims in [&[][..], &[0], &[1], &[17], &[3, 5, 7], LARGE] {
+                for given in [[true, true], [true, false], [false, true]] {
+                    let bounds = given.map(|given| given.then(|| random.tensor(row.types[0], &[])));
+                    add(op.clone(), [Some(random.tensor(row.types[0], dims))].into_iter().chain(bounds).collect());
+                }
             }
         }
         (_, 2) => pairs(row, random, op, add),

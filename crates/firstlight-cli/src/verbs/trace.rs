@@ -2,19 +2,36 @@
 //!
 //! Tracks: `session` (loading, runs), `compile`, `execute`. An arrow leads from a node's compile to its first run.
 
-use crate::args::TraceArgs;
+use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
 use crate::{Failure, print};
+use clap::Args;
 use firstlight::{Event, EventSink, RunOptions, files};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-const SESSION: u32 = 1;
-const COMPILE: u32 = 2;
-const EXECUTE: u32 = 3;
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The trace file (JSON; open it in Perfetto or chrome://tracing)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How many runs to trace; the first compiles, the others replay
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  The first run, which compiles and executes at once, then two that replay it:
+  $ firstlight trace model.onnx --random --repeat 3 --out trace.json
+";
 
 /// Runs a model and writes its trace.
 pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
@@ -38,6 +55,11 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
     print::note(&format!("{n_steps} steps of {} runs in {}", args.repeat, args.out.display()));
     Ok(())
 }
+
+/// Numbers of the tracks.
+const SESSION: u32 = 1;
+const COMPILE: u32 = 2;
+const EXECUTE: u32 = 3;
 
 /// Keeps every event with its time and thread.
 #[derive(Debug)]
