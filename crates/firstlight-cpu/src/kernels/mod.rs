@@ -19,8 +19,10 @@ mod lstm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
+mod modulo;
 mod norm;
 mod number;
+mod ordered;
 mod pad;
 mod pool;
 mod pow;
@@ -32,6 +34,7 @@ mod select;
 mod shapes;
 mod slice;
 mod softmax;
+mod split;
 mod spread;
 mod strided;
 mod transpose;
@@ -44,6 +47,8 @@ use firstlight_graph::{OpError, OpErrorKind};
 pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::BINDINGS,
     elementwise::NUMBERS,
+    ordered::BINDINGS,
+    modulo::BINDINGS,
     unary::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
@@ -55,6 +60,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     shapes::BINDINGS,
     transpose::BINDINGS,
     concat::BINDINGS,
+    split::BINDINGS,
     slice::BINDINGS,
     gather::BINDINGS,
     gather::ELEMENTS,

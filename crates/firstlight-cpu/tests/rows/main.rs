@@ -3,6 +3,7 @@
 
 mod compare;
 mod launch;
+mod moves;
 mod networks;
 mod random;
 mod samples;
