@@ -7,7 +7,9 @@ mod args;
 mod feeds;
 mod print;
 mod random;
+mod record;
 mod run;
+mod timeline;
 mod trace;
 
 use args::{Cli, Command};
