@@ -38,4 +38,4 @@ pub use product::{
 };
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;
-pub use window::Window;
+pub use window::{WINDOW_SCRATCH_ELEMS, Window, WindowPlan};

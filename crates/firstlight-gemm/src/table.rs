@@ -1,9 +1,10 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
 use crate::product::micro::{self, MicroOut, Part, Slab};
-use crate::product::{self, ConvInput, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
+use crate::product::{self, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
 use crate::slices::{self, Binary, Reduce, Unary};
-use crate::window::{self, Window};
+use crate::src::Src;
+use crate::window::{self, Window, WindowPlan};
 use std::ops::Range;
 
 /// Declares [`Table`] and one static table per instruction set. Each line names a generic function over `S: Simd`.
@@ -71,6 +72,6 @@ tables! {
     small::row_major(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
     small::transposed(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
     pack::panel(rhs: &Rhs<'_>, k0: usize, kc: usize, col: usize, width: usize, to: *mut f32);
-    window::window_rows(window: &Window<'_>, input: &ConvInput<'_>, rows: Range<usize>, out: *mut f32);
+    window::window_rows(plan: &WindowPlan, window: &Window<'_>, input: Src<'_>, rows: Range<usize>, out: *mut f32, scratch: *mut f32);
     few::few_columns(slab: &Slab, out: &MicroOut<'_>, part: Part) -> bool;
 }

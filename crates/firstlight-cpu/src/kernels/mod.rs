@@ -33,6 +33,7 @@ mod softmax;
 mod spread;
 mod strided;
 mod transpose;
+mod unary;
 
 use firstlight_backend::KernelBinding;
 use firstlight_graph::{OpError, OpErrorKind};
@@ -41,6 +42,7 @@ use firstlight_graph::{OpError, OpErrorKind};
 pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::BINDINGS,
     elementwise::NUMBERS,
+    unary::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
     select::BINDINGS,

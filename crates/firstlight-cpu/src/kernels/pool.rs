@@ -3,9 +3,9 @@
 use super::number::{Number, read};
 use super::real::{Lanes, Math, Real};
 use super::rows::row;
-use super::spread::spread;
-use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, OperandSpec};
-use firstlight_gemm::{ConvInput, Geometry, Isa, Reduce, Src, Window};
+use super::spread::{spread, spread_with_scratch};
+use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery};
+use firstlight_gemm::{Geometry, Isa, Reduce, Src, WINDOW_SCRATCH_ELEMS, Window, WindowPlan};
 use firstlight_graph::ops::nn::window::WindowDim;
 use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType::{BF16, F16, F32, F64, I8, U8};
@@ -15,7 +15,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) const BINDINGS: &[KernelBinding] = &[
-    KernelBinding { source: "windows", accepts: is_plane, ..row(OpKind::MaxPool, &[F32], max_pool_f32) },
+    KernelBinding {
+        source: "windows",
+        accepts: is_plane,
+        scratch_bytes: |query| query.threads.saturating_mul(WINDOW_SCRATCH_ELEMS * 4),
+        ..row(OpKind::MaxPool, &[F32], max_pool_f32)
+    },
     max_row(&[F32], |ctx| max_pool(ctx, f32::NEG_INFINITY)),
     max_row(&[F64], |ctx| max_pool(ctx, f64::NEG_INFINITY)),
     max_row(&[F16], |ctx| max_pool(ctx, f16::NEG_INFINITY)),
@@ -37,31 +42,13 @@ const fn max_row(types: &'static [DType], kernel: firstlight_backend::KernelFn) 
     }
 }
 
-/// One or two spatial dimensions of sizes that leave room for exact positions, and no indices.
-fn is_plane(query: &KernelQuery<'_>) -> bool {
-    let small = |spec: &OperandSpec| spec.dims.iter().all(|&dim| dim < 1 << 18);
-    let attributes = match query.op {
-        Op::MaxPool(op) => [&op.kernel_shape, &op.strides, &op.dilations, &op.pads],
-        _ => return false,
-    };
-    let small = query.inputs.iter().flatten().chain(query.outputs).all(small)
-        && attributes.into_iter().flatten().all(|&value| value < 1 << 12);
-    let ranks = query.inputs.iter().flatten().all(|spec| (3..=4).contains(&spec.dims.rank()));
-    query.outputs.len() == 1 && small && ranks
-}
-
-fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
-    let geometry = op.geometry(ctx.dims(0)?)?;
-    if geometry.out_shape() != *ctx.out_dims(0)? {
-        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
-    }
-    let failed = AtomicBool::new(false);
+/// Windows over planes.
+fn windows_of(spatial: &[WindowDim]) -> Option<WindowPlan> {
     let line = WindowDim { input: 1, kernel: 1, stride: 1, dilation: 1, pad_begin: 0, pad_end: 0, output: 1 };
-    let [high, wide] = match geometry.spatial[..] {
+    let [high, wide] = match *spatial {
         [wide] => [line, wide],
         [high, wide] => [high, wide],
-        _ => return Err(super::other_op("MaxPool of planes")),
+        _ => return None,
     };
     let windows = Geometry {
         kernel: [high.kernel, wide.kernel],
@@ -70,29 +57,45 @@ fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         pad: [high.pad_begin, wide.pad_begin],
         out: [high.output, wide.output],
     };
-    let (plane, width) = (high.input * wide.input, wide.output);
+    WindowPlan::new([high.input, wide.input], windows)
+}
+
+/// One or two spatial dimensions that windows over planes are made for, and no indices.
+fn is_plane(query: &KernelQuery<'_>) -> bool {
+    let (Op::MaxPool(op), Some(Some(x))) = (query.op, query.inputs.first()) else { return false };
+    let geometry = op.geometry(&x.dims).ok();
+    query.outputs.len() == 1 && geometry.is_some_and(|geometry| windows_of(&geometry.spatial).is_some())
+}
+
+fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
+    let geometry = op.geometry(ctx.dims(0)?)?;
+    if geometry.out_shape() != *ctx.out_dims(0)? {
+        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
+    }
+    let other = || super::other_op("MaxPool of planes");
+    let plan = windows_of(&geometry.spatial).ok_or_else(other)?;
+    let [out_h, out_w] = plan.out();
+    let taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
+    let failed = AtomicBool::new(false);
     let (isa, x) = (Isa::detect(), Src::from_bytes(ctx.bytes(0)?));
-    let out = ctx.output::<f32>(0)?;
-    let ns = 0.1 * (high.kernel * wide.kernel) as f32 + 10.0 / width.max(1) as f32;
-    spread(ctx.pool(), out, width, ns, &|from, out| {
+    let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
+    let ns = 0.1 + 0.03 * taps as f32;
+    spread_with_scratch(ctx.pool(), out, out_w, ns, (scratch, WINDOW_SCRATCH_ELEMS), &|from, out, scratch| {
         let mut rest = out;
-        let mut row = from / width;
+        let mut row = from / out_w;
         while !rest.is_empty() {
-            let first = row % high.output;
-            let rows = (high.output - first).min(rest.len() / width);
-            let (now, later) = rest.split_at_mut(rows * width);
-            let x = x.slice(row / high.output * plane, plane);
-            let input = ConvInput::new(x, 1, [high.input, wide.input], windows);
-            if !input.is_some_and(|input| isa.window_rows(&Window::Max, &input, first..first + rows, now)) {
+            let first = row % out_h;
+            let rows = (out_h - first).min(rest.len() / out_w);
+            let (now, later) = rest.split_at_mut(rows * out_w);
+            let x = x.slice((row / out_h).saturating_mul(plan.in_elems()), plan.in_elems());
+            if !isa.window_rows(&plan, &Window::Max, x, first..first + rows, now, scratch) {
                 failed.store(true, Ordering::Relaxed);
             }
             (rest, row) = (later, row + rows);
         }
     })?;
-    match failed.into_inner() {
-        true => Err(OpError::unsupported(format!("windows {windows:?} over {} are too large", ctx.dims(0)?))),
-        false => Ok(()),
-    }
+    if failed.into_inner() { Err(other()) } else { Ok(()) }
 }
 
 /// The largest elements of windows, a row of the output at a time: the taps are met in order, all windows of the row at

@@ -70,8 +70,14 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
         OpKind::Equal => ops::Equal.into(),
         OpKind::GreaterOrEqual => ops::GreaterOrEqual.into(),
         OpKind::Where => ops::Where.into(),
+        OpKind::Exp => ops::Exp.into(),
+        OpKind::HardSigmoid => ops::HardSigmoid::default().into(),
+        OpKind::HardSwish => ops::HardSwish.into(),
+        OpKind::Reciprocal => ops::Reciprocal.into(),
         OpKind::Relu => ops::Relu.into(),
         OpKind::Sqrt => ops::Sqrt.into(),
+        OpKind::Tanh => ops::Tanh.into(),
+        OpKind::Clip => ops::Clip.into(),
         OpKind::Sigmoid => ops::Sigmoid.into(),
         OpKind::Erf => ops::Erf.into(),
         OpKind::Not => ops::Not.into(),
@@ -93,6 +99,14 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
             for [c, x, y] in triples {
                 let condition = random.tensor(DType::Bool, c);
                 add(op.clone(), vec![Some(condition), Some(random.tensor(last, x)), Some(random.tensor(last, y))]);
+            }
+        }
+        (OpKind::Clip, _) => {
+            for dims in [&[][..], &[0], &[1], &[17], &[3, 5, 7], LARGE] {
+                for given in [[true, true], [true, false], [false, true]] {
+                    let bounds = given.map(|given| given.then(|| random.tensor(row.types[0], &[])));
+                    add(op.clone(), [Some(random.tensor(row.types[0], dims))].into_iter().chain(bounds).collect());
+                }
             }
         }
         (_, 2) => {

@@ -1,17 +1,10 @@
 //! Ops that compute each element from the elements at the same place.
 
+use super::unary::unary;
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
 use firstlight_graph::{Op, ValueId, ops};
 use firstlight_tensor::pb::dtype_of;
-
-/// A unary op without attributes, but for a hint that the first opsets had.
-fn unary(ctx: &mut NodeCtx<'_, '_>, op: impl Into<Op>) -> Result<Values, LoadError> {
-    if ctx.opset < 6 {
-        ctx.ignore("consumed_inputs");
-    }
-    ctx.emit(op)
-}
 
 /// A binary op. Up to opset 6 the second operand broadcasts only when told, and may be lined up at an axis.
 fn binary(ctx: &mut NodeCtx<'_, '_>, op: impl Into<Op>) -> Result<Values, LoadError> {

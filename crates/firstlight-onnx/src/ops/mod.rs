@@ -9,6 +9,7 @@ mod layout;
 mod nn;
 mod reduce;
 mod shape;
+mod unary;
 
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
@@ -36,6 +37,7 @@ const OPS: &[OpImport] = &[
     onnx("Add", 1, elementwise::add),
     onnx("And", 1, elementwise::and),
     onnx("Cast", 1, elementwise::cast),
+    onnx("Clip", 1, unary::clip),
     onnx("Concat", 1, layout::concat),
     onnx("Constant", 1, control::constant),
     onnx("ConstantOfShape", 9, shape::constant_of_shape),
@@ -43,6 +45,7 @@ const OPS: &[OpImport] = &[
     onnx("Div", 1, elementwise::div),
     onnx("Equal", 1, elementwise::equal),
     onnx("Erf", 9, elementwise::erf),
+    onnx("Exp", 1, unary::exp),
     onnx("Expand", 8, layout::expand),
     onnx("Flatten", 1, layout::flatten),
     onnx("Gather", 1, layout::gather),
@@ -50,6 +53,8 @@ const OPS: &[OpImport] = &[
     onnx("Gemm", 1, nn::gemm),
     onnx("GlobalAveragePool", 1, nn::global_average_pool),
     onnx("GreaterOrEqual", 12, elementwise::greater_or_equal),
+    onnx("HardSigmoid", 1, unary::hard_sigmoid),
+    onnx("HardSwish", 14, unary::hard_swish),
     onnx("Identity", 1, elementwise::identity),
     onnx("If", 1, control::if_),
     onnx("LSTM", 1, nn::lstm),
@@ -63,6 +68,7 @@ const OPS: &[OpImport] = &[
     onnx("Pad", 1, layout::pad),
     onnx("Pow", 1, elementwise::pow),
     onnx("Range", 11, shape::range),
+    onnx("Reciprocal", 1, unary::reciprocal),
     onnx("ReduceMean", 1, reduce::reduce_mean),
     onnx("Relu", 1, elementwise::relu),
     onnx("Reshape", 1, layout::reshape),
@@ -74,6 +80,7 @@ const OPS: &[OpImport] = &[
     onnx("Sqrt", 1, elementwise::sqrt),
     onnx("Squeeze", 1, layout::squeeze),
     onnx("Sub", 1, elementwise::sub),
+    onnx("Tanh", 1, unary::tanh),
     onnx("Transpose", 1, layout::transpose),
     onnx("Unsqueeze", 1, layout::unsqueeze),
     onnx("Where", 9, elementwise::where_),

@@ -203,3 +203,30 @@ fn products_windows_and_recurrences() {
     let bad = |n: &mut Writer| _ = n.message(5, |a| _ = a.text(1, "activations").i64(20, 8).text(9, "Cubic"));
     assert!(one(14, "LSTM", &["x", "x", "x"], bad).contains("node `LSTM_0` (LSTM)"));
 }
+
+#[test]
+fn clip_whose_bounds_were_attributes() {
+    assert_eq!(one(6, "Clip", &["x"], |_| ()), "%2 = Clip(%0)");
+    let both: fn(&mut Writer) = |n| {
+        for (name, v) in [("min", 0f32), ("max", 6.)] {
+            n.message(5, |a| _ = a.text(1, name).i64(20, 1).f32(2, v));
+        }
+    };
+    assert_eq!(
+        one(6, "Clip", &["x"], both),
+        "%2 = Const() {tensor=f32[]}; %3 = Const() {tensor=f32[]}; %4 = Clip(%0, %2, %3)"
+    );
+    let max: fn(&mut Writer) = |n| _ = n.message(5, |a| _ = a.text(1, "max").i64(20, 1).f32(2, 6.));
+    assert_eq!(one(10, "Clip", &["x"], max), "%2 = Const() {tensor=f32[]}; %3 = Clip(%0, _, %2)");
+    assert!(one(11, "Clip", &["x"], max).contains("not one that the op has at opset 11"));
+    assert_eq!(one(11, "Clip", &["x", "", "w"], |_| ()), "%2 = Const() {tensor=f32[2]}; %3 = Clip(%0, _, %2)");
+}
+
+#[test]
+fn hard_functions_and_their_defaults() {
+    assert_eq!(one(1, "HardSigmoid", &["x"], |_| ()), "%2 = HardSigmoid(%0) {alpha=0.2, beta=0.5}");
+    let alpha: fn(&mut Writer) = |n| _ = n.message(5, |a| _ = a.text(1, "alpha").i64(20, 1).f32(2, 0.25));
+    assert_eq!(one(22, "HardSigmoid", &["x"], alpha), "%2 = HardSigmoid(%0) {alpha=0.25, beta=0.5}");
+    assert_eq!(one(14, "HardSwish", &["x"], |_| ()), "%2 = HardSwish(%0)");
+    assert!(one(13, "HardSwish", &["x"], |_| ()).contains("14"));
+}
