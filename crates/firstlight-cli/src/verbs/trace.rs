@@ -2,18 +2,35 @@
 //!
 //! Tracks: `session` (loading, runs), `compile`, `execute`. An arrow leads from a node's compile to its first run.
 
-use crate::args::TraceArgs;
+use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
 use crate::record::{Record, Recorder, Spans};
 use crate::{Failure, print, timeline};
+use clap::Args;
 use firstlight::{RunOptions, files};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
-const SESSION: u32 = 1;
-const COMPILE: u32 = 2;
-const EXECUTE: u32 = 3;
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The trace file (JSON; open it in Perfetto or chrome://tracing)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How many runs to trace; the first compiles, the others replay
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  The first run, which compiles and executes at once, then two that replay it:
+  $ firstlight trace model.onnx --random --repeat 3 --out trace.json
+";
 
 /// Runs a model and writes its trace.
 pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
@@ -39,6 +56,11 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
     print::note(timeline::text(&records, 80).trim_end());
     Ok(())
 }
+
+/// Numbers of the tracks.
+const SESSION: u32 = 1;
+const COMPILE: u32 = 2;
+const EXECUTE: u32 = 3;
 
 /// The trace's events: spans of the session, then what the records tell.
 fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec<Value> {
