@@ -4,6 +4,7 @@
 //! `Scope` and names an `Action` for each node it changes; `apply` makes the new graph of them.
 //! A pass is linear in the graph, and leaves alone whatever it is not sure of.
 
+mod absorb_transpose;
 mod apply;
 mod drop_identities;
 mod facts;
@@ -30,6 +31,7 @@ pub struct Pass {
 
 /// All passes, in the order in which they run.
 pub const PASSES: &[Pass] = &[
+    Pass { name: "absorb-transpose", find: absorb_transpose::find },
     Pass { name: "fold-constants", find: fold_constants::find },
     Pass { name: "drop-identities", find: drop_identities::find },
     Pass { name: "fuse-epilogue", find: fuse_epilogue::find },

@@ -125,7 +125,7 @@ fn cases() -> Vec<Case> {
         case("Conv, Relu", Conv::default().into(), true, vec![Some(x), Some(w)], t(&[1, 1, 3], &[0., 0., 0.])),
         case(
             "MatMul, a row added",
-            MatMul.into(),
+            MatMul::default().into(),
             false,
             vec![Some(a.clone()), Some(b.clone()), None, Some(t(&[2], &[10., 20.]))],
             t(&[2, 2], &[11., 18., 13., 16.]),
