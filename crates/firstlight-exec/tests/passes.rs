@@ -229,7 +229,7 @@ fn elementwise_ops_are_fused_into_one() {
         text(&g, only("fuse-elementwise")),
         "graph \"chain\" {\n  %0 = Input() {index=0}: f32[?,3] -> \"x\"\n  \
          %1 = Const() {tensor=f32[]} -> \"c\"\n  %2 = Const() {tensor=f32[3]} -> \"row\"\n  \
-         %3 = Elementwise(%0, %2, %1) {steps=\"Div(x0, x2); Erf(t0); Add(x1, t1); Mul(x0, t2)\"} -> \"Mul_6\"\n  \
+         %3 = Elementwise(%0, %1, %2) {steps=\"Div(x0, x1); Erf(t0); Add(x2, t1); Mul(x0, t2)\"} -> \"Mul_6\"\n  \
          return \"y\" = %3\n}\n"
     );
     let prepared = cpu(1).prepare(g.clone(), &[e], PrepareOptions::default()).unwrap();

@@ -134,7 +134,7 @@ fn matmul_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         let epilogue = Epilogue { residual: tail.residual(i, &sizes), relu: tail.relu, ..Epilogue::default() };
         Some(Product { lhs, rhs, epilogue })
     };
-    run(ctx.pool(), sizes, out, scratch, lane, &product)
+    run(ctx.pool(), sizes, out, scratch, lane, &product, tail.chain.as_ref())
 }
 
 /// One row of the output after the other.

@@ -9,6 +9,7 @@ mod apply;
 mod drop_identities;
 mod facts;
 mod fold_constants;
+mod fuse_chain;
 mod fuse_elementwise;
 mod fuse_epilogue;
 
@@ -36,6 +37,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "drop-identities", find: drop_identities::find },
     Pass { name: "fuse-epilogue", find: fuse_epilogue::find },
     Pass { name: "fuse-elementwise", find: fuse_elementwise::find },
+    Pass { name: "fuse-chain", find: fuse_chain::find },
 ];
 
 /// A set of passes.
