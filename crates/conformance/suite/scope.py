@@ -23,8 +23,10 @@ from run_suite import RANDOM
 #: Ops of the default domain that are built.
 OPS = set("""
     Add And Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten Gather GatherElements Gemm
-    GlobalAveragePool GreaterOrEqual Identity If LSTM LayerNormalization Loop MatMul MaxPool Mul NonZero Not Pad Pow
-    Range ReduceMean Relu Reshape Shape Sigmoid Size Slice Softmax Sqrt Squeeze Sub Transpose Unsqueeze Where
+    GlobalAveragePool GlobalMaxPool GreaterOrEqual Identity If LSTM LayerNormalization Loop MatMul MaxPool Mul
+    NonZero Not Pad Pow Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
+    ReduceProd ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Size Slice Softmax Sqrt Squeeze Sub Transpose
+    Unsqueeze Where
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.

@@ -13,6 +13,7 @@ mod epilogue;
 mod expand;
 mod gather;
 mod gemm;
+mod global_pool;
 mod lstm;
 mod matmul;
 mod matmul_plain;
@@ -63,6 +64,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     pool::BINDINGS,
+    global_pool::BINDINGS,
     lstm::BINDINGS,
 ];
 
