@@ -130,9 +130,10 @@ impl FoldColumns {
             Some(spare) => rows.min(spare / stride + 1),
         };
         let (shifts, lanes) = (self.shifts.as_ptr(), self.lanes.as_mut_ptr().cast());
+        let x = Rows { x: x.as_ptr(), rows: fits, stride, width: self.width };
         // SAFETY: `isa` exists only where the CPU has the features; the last row that fits ends within x, the width is
         // at most `MOST`, for which shifts and lanes have room, and `next` is below 16.
-        unsafe { (isa.table.fold_rows)(self.fold, shifts, x.as_ptr(), fits, stride, self.width, lanes, self.next) }
+        unsafe { (isa.table.fold_rows)(self.fold, shifts, &x, lanes, self.next) }
         self.next = (self.next + fits) % LANES;
     }
 
@@ -246,24 +247,23 @@ fn part<S: Simd>(s: S, fold: Fold, acc: S::V, x: S::V, shift: S::V, lo: usize, h
     unsafe { s.load(lanes.as_ptr()) }
 }
 
-/// Takes `rows` elements of each of `width` columns, the first of which enter row `first` of the accumulators.
-///
-/// # Safety
-/// `x` is readable for `(rows - 1) * stride + width` f32 (none if `rows` is 0), `shifts` for [`FoldColumns::MOST`], which
-/// is no less than `width`; `lanes` holds 16 writable rows of as many; `first` is below 16.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-pub(crate) unsafe fn fold_rows<S: Simd>(
-    s: S,
-    fold: Fold,
-    shifts: *const f32,
+/// Rows of `width` f32, `stride` apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
     x: *const f32,
     rows: usize,
     stride: usize,
     width: usize,
-    lanes: *mut f32,
-    first: usize,
-) {
+}
+
+/// Takes an element of each column from each row, the first of which enter row `first` of the accumulators.
+///
+/// # Safety
+/// The rows are readable, `shifts` for [`FoldColumns::MOST`] f32, which is no less than the width; `lanes` holds 16
+/// writable rows of as many; `first` is below 16.
+#[inline(always)]
+pub(crate) unsafe fn fold_rows<S: Simd>(s: S, fold: Fold, shifts: *const f32, x: &Rows, lanes: *mut f32, first: usize) {
+    let Rows { x, rows, stride, width } = *x;
     macro_rules! arm {
         ($fold:ident) => {
             for i in 0..rows {

@@ -15,6 +15,7 @@ mod epilogue;
 mod expand;
 mod gather;
 mod gemm;
+mod global_pool;
 mod lstm;
 mod matmul;
 mod matmul_plain;
@@ -73,6 +74,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     pool::BINDINGS,
     average_pool::BINDINGS,
     batch_norm::BINDINGS,
+    global_pool::BINDINGS,
     lstm::BINDINGS,
 ];
 
