@@ -167,7 +167,7 @@ pub enum WhyNoStep {
     Known,
     /// Its branches are walked: the steps of the one taken stand for it.
     Branch,
-    /// No output needs it.
+    /// No output needs it, or none does after the passes.
     Unneeded,
     /// Compiling stopped before it.
     NotReached,
