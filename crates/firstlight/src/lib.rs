@@ -28,9 +28,14 @@
 //! - [`Error`]: one enum; its message names node, op, shapes.
 //! - [`core`]: what a session is made of.
 //!
+//! Feature `ndarray` (off by default): `Tensor::from_array` and `Tensor::array`, `TensorRef::from_array` and
+//! `TensorBuf::array` take and give arrays of the `ndarray` crate.
+//!
 //! What is not here: kernels, planning, file formats; each is a crate of its own below this one.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod binding;
 mod buffer;
 mod builder;
