@@ -108,7 +108,7 @@ fn text(session: &Session, explained: &Explained) -> String {
     }
     without_step(&mut out, &plan.without_step);
     rewrites(&mut out, session);
-    totals(&mut out, session, plan);
+    totals(&mut out, session, explained);
     out
 }
 
@@ -259,7 +259,8 @@ fn rewrites(out: &mut String, session: &Session) {
     table.write(out);
 }
 
-fn totals(out: &mut String, session: &Session, plan: &Explanation) {
+fn totals(out: &mut String, session: &Session, explained: &Explained) {
+    let plan = &explained.plan;
     heading(out, "TOTALS", "");
     let mut table = Table::new(&[]);
     let n_steps: usize = plan.segments.iter().map(|segment| segment.steps.len()).sum();
@@ -271,11 +272,20 @@ fn totals(out: &mut String, session: &Session, plan: &Explanation) {
     table.row(["operations".to_owned(), operations(plan.operations)]);
     let shared = format!("{} (without sharing {})", size(plan.arena_bytes), size(plan.unshared_bytes));
     table.row(["values".to_owned(), shared]);
+    let owned = |step: &&ExplainedStep| {
+        sum(step.outputs.iter()).saturating_add(step.scratch.as_ref().map_or(0, |(_, bytes)| *bytes))
+    };
+    if let Some(largest) = all_steps(plan).into_iter().max_by_key(owned) {
+        let text = format!("{} for {} ({})", size(owned(&largest)), largest.node, op_text(largest));
+        table.row(["largest".to_owned(), text]);
+    }
     table.row([
         "weights".to_owned(),
         format!("{} mapped, {} in memory", size(plan.mapped_bytes), size(plan.held_bytes)),
     ]);
-    table.row(["owned".to_owned(), format!("{} at most so far", size(session.stats().owned_peak_bytes))]);
+    if explained.has_run {
+        table.row(["owned".to_owned(), format!("{} at most", size(session.stats().owned_peak_bytes))]);
+    }
     table.write(out);
 }
 

@@ -29,6 +29,7 @@ fn a_fused_step_is_told_with_what_it_is_made_of() {
             "fuse-elementwise  1  rewritten\n",
             "TOTALS\n",
             "1 step in 1 segment\n",
+            "largest     48 B for relu (Add+Relu)\n",
             "16 B mapped",
         ],
     );
