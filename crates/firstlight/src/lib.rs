@@ -21,6 +21,8 @@
 //! - [`Session::bind`] and [`Session::run_into`]: runs that allocate nothing.
 //! - [`Runtime`]: threads and a memory limit to share between sessions.
 //! - [`RunOptions`]: cancel, deadline, events of one run.
+//! - [`inspect()`]: what a model file holds, whatever its ops; [`SessionBuilder::check`]: everything that stands in its way.
+//! - [`catalog()`]: every op, its imports and its kernels.
 //! - [`Session::explain`]: what runs do, and why; [`explain`] has its parts.
 //! - [`files`]: tensors from and to `.npy`, `.npz` and `.pb`.
 //! - [`Error`]: one enum; its message names node, op, shapes.

@@ -13,6 +13,10 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Writes what was compiled and executed when, as a Chrome trace.
+///
+/// The model is run; tracks of the trace are the session, the compiler and the executor, and an arrow leads from a
+/// node's compile to its first run.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
