@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::verbs::Command;
 use clap::{Args, Parser, ValueEnum};
-use firstlight::{Pipeline, Session};
+use firstlight::{Pipeline, Session, SessionBuilder};
 use std::path::PathBuf;
 
 /// Runs trained ONNX models.
@@ -75,6 +75,15 @@ pub(crate) enum PipelineArg {
 impl ModelArgs {
     /// Loads the model with the options of the command line, and these values besides its outputs.
     pub(crate) fn load(&self, keep: &[String]) -> Result<Session, Failure> {
+        let session = self.builder(keep)?.load(&self.model)?;
+        for warning in session.warnings() {
+            crate::print::warning(warning);
+        }
+        Ok(session)
+    }
+
+    /// The options of the command line, and these values besides the model's outputs.
+    pub(crate) fn builder(&self, keep: &[String]) -> Result<SessionBuilder, Failure> {
         let mut builder = Session::builder()
             .threads(self.threads()?)
             .pipeline(match self.pipeline {
@@ -88,11 +97,12 @@ impl ModelArgs {
         if let Some(limit) = self.memory_limit {
             builder = builder.memory_limit(limit);
         }
-        let session = builder.load(&self.model)?;
-        for warning in session.warnings() {
-            crate::print::warning(warning);
-        }
-        Ok(session)
+        Ok(builder)
+    }
+
+    /// Whether the command line brings values to run with.
+    pub(crate) fn brings_values(&self) -> bool {
+        self.random || !self.inputs.is_empty()
     }
 
     fn threads(&self) -> Result<usize, Failure> {

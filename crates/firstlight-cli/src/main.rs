@@ -5,9 +5,11 @@
 
 mod args;
 mod feeds;
+mod near;
 mod print;
 mod random;
 mod record;
+mod table;
 mod timeline;
 mod verbs;
 
@@ -21,7 +23,6 @@ pub(crate) enum Failure {
     /// The work failed: exit code 1.
     Failed(String),
     /// The answer is no and has been printed: exit code 1.
-    #[allow(dead_code, reason = "for verbs that answer yes or no")]
     Told,
     /// The command line asks for something that makes no sense: exit code 2.
     BadUse(String),

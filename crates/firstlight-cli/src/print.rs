@@ -10,6 +10,9 @@ use std::io::{ErrorKind, Write};
 /// What an error or a bad verdict starts with.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 
+/// A good verdict.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+
 /// What a warning starts with.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 
@@ -43,4 +46,13 @@ pub(crate) fn error(text: &str) {
 /// Writes a warning to standard error.
 pub(crate) fn warning(text: &str) {
     note(&format!("{WARN}warning:{WARN:#} {text}"));
+}
+
+/// A dimension in JSON: a number, a symbol's name, or null.
+pub(crate) fn dim_json(dim: &firstlight::Dim) -> serde_json::Value {
+    match dim {
+        firstlight::Dim::Known(size) => (*size).into(),
+        firstlight::Dim::Named(name) => (&**name).into(),
+        firstlight::Dim::Unknown => serde_json::Value::Null,
+    }
 }

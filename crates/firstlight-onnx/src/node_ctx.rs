@@ -301,7 +301,10 @@ impl<'b, 'm> NodeCtx<'b, 'm> {
                 graph.inputs.len()
             )));
         }
-        self.builder.subgraph(graph, formals, captures).map_err(|e| e.inside(&self.name))
+        let from = self.builder.n_noted();
+        let built = self.builder.subgraph(graph, formals, captures).map_err(|e| e.inside(&self.name));
+        self.builder.noted_inside(from, &self.name);
+        built
     }
 
     /// Gives a finished subgraph an input for a capture that it does not read.

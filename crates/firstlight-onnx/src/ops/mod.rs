@@ -86,6 +86,25 @@ const OPS: &[OpImport] = &[
     onnx("Where", 9, elementwise::where_),
 ];
 
+/// Newest opset of the standard domain that the importer has been checked against.
+pub const NEWEST_OPSET: i64 = 28;
+
+/// An ONNX op that can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportedOp {
+    /// Its domain; `ai.onnx` for the standard one.
+    pub domain: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The first version of the domain's operator set that has the op; it is imported as of that and each later one.
+    pub since: i64,
+}
+
+/// All ONNX ops that can be imported, by domain and name.
+pub fn imported_ops() -> impl Iterator<Item = ImportedOp> {
+    OPS.iter().map(|op| ImportedOp { domain: op.domain, name: op.name, since: op.since })
+}
+
 /// Looks up an op.
 pub(crate) fn find(domain: &str, name: &str) -> Option<&'static OpImport> {
     let i = OPS.binary_search_by(|op| (op.domain, op.name).cmp(&(domain, name))).ok()?;

@@ -2,6 +2,7 @@
 
 mod control;
 mod functions;
+mod look;
 mod mutated;
 mod opsets;
 
