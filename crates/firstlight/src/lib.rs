@@ -22,6 +22,7 @@
 //! - [`Runtime`]: threads and a memory limit to share between sessions.
 //! - [`RunOptions`]: cancel, deadline, events of one run.
 //! - [`Session::explain`]: what runs do, and why; [`explain`] has its parts.
+//! - [`compare`]: the first node whose values are wrong.
 //! - [`files`]: tensors from and to `.npy`, `.npz` and `.pb`.
 //! - [`Error`]: one enum; its message names node, op, shapes.
 //! - [`core`]: what a session is made of.
@@ -33,6 +34,7 @@ mod binding;
 mod buffer;
 mod builder;
 mod catalog;
+pub mod compare;
 pub mod core;
 #[doc(hidden)]
 pub mod doc;
