@@ -24,6 +24,7 @@
 //! - [`inspect()`]: what a model file holds, whatever its ops; [`SessionBuilder::check`]: everything that stands in its way.
 //! - [`catalog()`]: every op, its imports and its kernels.
 //! - [`Session::explain`]: what runs do, and why; [`explain`] has its parts.
+//! - [`compare`]: the first node whose values are wrong.
 //! - [`files`]: tensors from and to `.npy`, `.npz` and `.pb`.
 //! - [`Error`]: one enum; its message names node, op, shapes.
 //! - [`core`]: what a session is made of.
@@ -40,6 +41,7 @@ mod binding;
 mod buffer;
 mod builder;
 mod catalog;
+pub mod compare;
 pub mod core;
 #[doc(hidden)]
 pub mod doc;
