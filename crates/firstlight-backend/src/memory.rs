@@ -12,7 +12,10 @@ mod tiles;
 
 pub use buf::HostBuf;
 pub use ctx::{KernelCtx, Words};
-pub use tiles::{for_chunks_mut, for_chunks_mut_cost, for_tiles_with_scratch, for_tiles_with_scratch_cost};
+pub use tiles::{
+    for_chunks_mut, for_chunks_mut_cost, for_chunks_with_scratch_cost, for_tiles_with_scratch,
+    for_tiles_with_scratch_cost,
+};
 
 use crate::device::{Completion, Device, DeviceCall, OperandAddr};
 use crate::kernel::KernelCall;

@@ -92,6 +92,25 @@ pub(crate) fn relu<S: Simd>(s: S, x: S::V) -> S::V {
     s.add(s.max(zero, x), zero)
 }
 
+/// `alpha * x + beta`, not above 1 and not below 0.
+#[inline(always)]
+pub(crate) fn hard_sigmoid<S: Simd>(s: S, x: S::V, alpha: f32, beta: f32) -> S::V {
+    clip(s, s.add(s.mul(x, s.splat(alpha)), s.splat(beta)), 0.0, 1.0)
+}
+
+/// `x` times its [`hard_sigmoid`] with 1/6 and 1/2.
+#[inline(always)]
+pub(crate) fn hard_swish<S: Simd>(s: S, x: S::V) -> S::V {
+    s.mul(x, hard_sigmoid(s, x, 1.0 / 6.0, 0.5))
+}
+
+/// `x`, not below `min`, then not above `max`.
+#[inline(always)]
+pub(crate) fn clip<S: Simd>(s: S, x: S::V, min: f32, max: f32) -> S::V {
+    // The operand order keeps a NaN in `x`, passes over one in a bound, and keeps `x` where it equals a bound.
+    s.min(s.splat(max), s.max(s.splat(min), x))
+}
+
 /// `x` if it is greater or NaN, otherwise `acc`.
 #[inline(always)]
 pub(crate) fn max_step<S: Simd>(s: S, acc: S::V, x: S::V) -> S::V {

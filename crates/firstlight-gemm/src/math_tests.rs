@@ -96,7 +96,7 @@ fn signed_zeros_infinities_and_nan() {
             assert_eq!(one(op, -0.0).to_bits(), (-0.0f32).to_bits(), "{op:?}(-0) on {isa:?}");
             assert_eq!(one(op, 0.0).to_bits(), 0, "{op:?}(+0) on {isa:?}");
         }
-        for op in [Unary::Exp, Unary::Tanh, Unary::Sigmoid, Unary::Erf, Unary::Relu] {
+        for op in [Unary::Exp, Unary::Tanh, Unary::Sigmoid, Unary::Erf, Unary::Relu, Unary::HardSwish] {
             assert!(one(op, f32::NAN).is_nan(), "{op:?}(NaN) on {isa:?}");
         }
         assert_eq!(one(Unary::Exp, f32::INFINITY), f32::INFINITY);
@@ -104,6 +104,38 @@ fn signed_zeros_infinities_and_nan() {
         assert_eq!([one(Unary::Tanh, f32::INFINITY), one(Unary::Tanh, f32::NEG_INFINITY)], [1.0, -1.0]);
         assert_eq!([one(Unary::Sigmoid, f32::INFINITY), one(Unary::Sigmoid, f32::NEG_INFINITY)], [1.0, 0.0]);
         assert_eq!([one(Unary::Relu, -1e-45).to_bits(), one(Unary::Relu, -0.0).to_bits()], [0, 0]);
+    }
+}
+
+#[test]
+fn simple_functions_match_scalar_code() {
+    let hard = |x: f32, alpha: f32, beta: f32| (alpha * x + beta).clamp(0.0, 1.0);
+    let clip = |x: f32, min: f32, max: f32| {
+        let x = if x < min { min } else { x };
+        if x > max { max } else { x }
+    };
+    type Case<'a> = (Unary, &'a dyn Fn(f32) -> f32);
+    let cases: [Case<'_>; 8] = [
+        (Unary::Reciprocal, &|x| 1.0 / x),
+        (Unary::HardSigmoid { alpha: 0.3, beta: -0.1 }, &|x| hard(x, 0.3, -0.1)),
+        (Unary::HardSigmoid { alpha: -1.5, beta: 0.5 }, &|x| hard(x, -1.5, 0.5)),
+        (Unary::HardSwish, &|x| x * hard(x, 1.0 / 6.0, 0.5)),
+        (Unary::Clip { min: -0.5, max: 6.0 }, &|x| clip(x, -0.5, 6.0)),
+        (Unary::Clip { min: 6.0, max: 0.0 }, &|x| clip(x, 6.0, 0.0)),
+        (Unary::Clip { min: 0.0, max: f32::NAN }, &|x| clip(x, 0.0, f32::NAN)),
+        (Unary::Clip { min: f32::NAN, max: -0.0 }, &|x| clip(x, f32::NAN, -0.0)),
+    ];
+    let x = sweep();
+    for isa in isas() {
+        for (op, f) in cases {
+            let mut y = vec![7.0; x.len()];
+            isa.unary(op, &x, &mut y);
+            for (x, y) in x.iter().zip(&y) {
+                let want = f(*x);
+                let same = y.to_bits() == want.to_bits() || (y.is_nan() && want.is_nan());
+                assert!(same, "{op:?} of {x:?} on {isa:?} is {y:?}, expected {want:?}");
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::math;
 use crate::simd::{LANES, Simd};
 
 /// A function of one value; `docs/numerics.md` defines each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unary {
     /// `-x`
     Neg,
@@ -30,6 +30,12 @@ pub enum Unary {
     Sigmoid,
     /// `erf(x)`
     Erf,
+    /// `alpha * x + beta`, not above 1 and not below 0
+    HardSigmoid { alpha: f32, beta: f32 },
+    /// `x` times its `HardSigmoid` with 1/6 and 1/2
+    HardSwish,
+    /// `x`, not below `min`, then not above `max`
+    Clip { min: f32, max: f32 },
 }
 
 /// A function of two values.
@@ -58,22 +64,6 @@ pub enum Reduce {
     Max,
     /// The least; NaN wins; +inf for no elements.
     Min,
-}
-
-#[inline(always)]
-fn unary_v<S: Simd>(s: S, op: Unary, x: S::V) -> S::V {
-    match op {
-        Unary::Neg => s.neg(x),
-        Unary::Abs => s.abs(x),
-        Unary::Sqrt => s.sqrt(x),
-        Unary::Reciprocal => s.div(s.splat(1.0), x),
-        Unary::Square => s.mul(x, x),
-        Unary::Relu => math::relu(s, x),
-        Unary::Exp => math::exp(s, x),
-        Unary::Tanh => math::tanh(s, x),
-        Unary::Sigmoid => math::sigmoid(s, x),
-        Unary::Erf => math::erf(s, x),
-    }
 }
 
 #[inline(always)]
@@ -131,13 +121,66 @@ unsafe fn map2<S: Simd>(s: S, a: *const f32, b: *const f32, out: *mut f32, n: us
 #[inline(always)]
 pub(crate) unsafe fn unary<S: Simd>(s: S, op: Unary, x: *const f32, out: *mut f32, n: usize) {
     // One loop per function: the match is outside them.
-    macro_rules! arms {
-        ($($op:ident),*) => { match op { $(Unary::$op => {
+    macro_rules! each {
+        ($f:expr) => {
             // SAFETY: the caller's promise is this call's.
-            unsafe { map1(s, x, out, n, #[inline(always)] |v| unary_v(s, Unary::$op, v)) }
-        })* } };
+            unsafe { map1(s, x, out, n, $f) }
+        };
     }
-    arms!(Neg, Abs, Sqrt, Reciprocal, Square, Relu, Exp, Tanh, Sigmoid, Erf)
+    match op {
+        Unary::Neg => each!(
+            #[inline(always)]
+            |v| s.neg(v)
+        ),
+        Unary::Abs => each!(
+            #[inline(always)]
+            |v| s.abs(v)
+        ),
+        Unary::Sqrt => each!(
+            #[inline(always)]
+            |v| s.sqrt(v)
+        ),
+        Unary::Reciprocal => each!(
+            #[inline(always)]
+            |v| s.div(s.splat(1.0), v)
+        ),
+        Unary::Square => each!(
+            #[inline(always)]
+            |v| s.mul(v, v)
+        ),
+        Unary::Relu => each!(
+            #[inline(always)]
+            |v| math::relu(s, v)
+        ),
+        Unary::Exp => each!(
+            #[inline(always)]
+            |v| math::exp(s, v)
+        ),
+        Unary::Tanh => each!(
+            #[inline(always)]
+            |v| math::tanh(s, v)
+        ),
+        Unary::Sigmoid => each!(
+            #[inline(always)]
+            |v| math::sigmoid(s, v)
+        ),
+        Unary::Erf => each!(
+            #[inline(always)]
+            |v| math::erf(s, v)
+        ),
+        Unary::HardSigmoid { alpha, beta } => each!(
+            #[inline(always)]
+            |v| math::hard_sigmoid(s, v, alpha, beta)
+        ),
+        Unary::HardSwish => each!(
+            #[inline(always)]
+            |v| math::hard_swish(s, v)
+        ),
+        Unary::Clip { min, max } => each!(
+            #[inline(always)]
+            |v| math::clip(s, v, min, max)
+        ),
+    }
 }
 
 /// # Safety

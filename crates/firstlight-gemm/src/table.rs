@@ -1,9 +1,11 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
+use crate::fold::{self, Fold};
 use crate::product::micro::{self, MicroOut, Part, Slab};
-use crate::product::{self, ConvInput, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
+use crate::product::{self, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
 use crate::slices::{self, Binary, Reduce, Unary};
-use crate::window::{self, Window};
+use crate::src::Src;
+use crate::window::{self, Window, WindowPlan};
 use std::ops::Range;
 
 /// Declares [`Table`] and one static table per instruction set. Each line names a generic function over `S: Simd`.
@@ -61,6 +63,9 @@ tables! {
     slices::binary_scalar(op: Binary, a: *const f32, b: f32, swap: bool, out: *mut f32, n: usize);
     slices::reduce(op: Reduce, x: *const f32, n: usize) -> f32;
     slices::reduce_rows(op: Reduce, x: *const f32, rows: usize, stride: usize, out: *mut f32, n: usize);
+    fold::fold_run(fold: Fold, shift: f32, x: *const f32, n: usize, lanes: *mut f32, first: usize);
+    fold::fold_rows(fold: Fold, shifts: *const f32, x: *const f32, rows: usize, stride: usize, width: usize, lanes: *mut f32, first: usize);
+    fold::fold_finish(fold: Fold, lanes: *const f32, out: *mut f32, n: usize);
     slices::sum_squared_deviations(x: *const f32, n: usize, mean: f32) -> f32;
     slices::softmax_row(x: *const f32, out: *mut f32, n: usize);
     slices::layer_norm_row(x: *const f32, scale: *const f32, bias: *const f32, eps: f32, out: *mut f32, n: usize) -> (f32, f32);
@@ -71,6 +76,6 @@ tables! {
     small::row_major(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
     small::transposed(lhs: &Lhs<'_>, b: &Matrix<'_>, out: &MicroOut<'_>, rows: Range<usize>, cols: Range<usize>);
     pack::panel(rhs: &Rhs<'_>, k0: usize, kc: usize, col: usize, width: usize, to: *mut f32);
-    window::window_rows(window: &Window<'_>, input: &ConvInput<'_>, rows: Range<usize>, out: *mut f32);
+    window::window_rows(plan: &WindowPlan, window: &Window<'_>, input: Src<'_>, rows: Range<usize>, out: *mut f32, scratch: *mut f32);
     few::few_columns(slab: &Slab, out: &MicroOut<'_>, part: Part) -> bool;
 }

@@ -43,17 +43,7 @@ fn print_node(graph: &Graph, node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Re
     write!(f, ")")?;
     let attributes = node.op.def().attributes();
     for (i, (name, value)) in attributes.iter().enumerate() {
-        write!(f, "{}{name}=", if i == 0 { " {" } else { ", " })?;
-        match value {
-            AttrValue::Bool(v) => write!(f, "{v}")?,
-            AttrValue::Int(v) => write!(f, "{v}")?,
-            AttrValue::Float(v) => write!(f, "{v:?}")?,
-            AttrValue::Ints(v) => write!(f, "{v:?}")?,
-            AttrValue::Text(v) => write!(f, "{v:?}")?,
-            AttrValue::DType(v) => write!(f, "{v}")?,
-            AttrValue::Tensor(v) => write!(f, "{}{}", v.dtype(), v.shape())?,
-            AttrValue::Graph => write!(f, "below")?,
-        }
+        write!(f, "{}{name}={value}", if i == 0 { " {" } else { ", " })?;
     }
     if !attributes.is_empty() {
         write!(f, "}}")?;
@@ -68,4 +58,19 @@ fn print_node(graph: &Graph, node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Re
         write!(f, "{} {output:?}", if i == 0 { "" } else { "," })?;
     }
     Ok(())
+}
+
+impl fmt::Display for AttrValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttrValue::Bool(v) => write!(f, "{v}"),
+            AttrValue::Int(v) => write!(f, "{v}"),
+            AttrValue::Float(v) => write!(f, "{v:?}"),
+            AttrValue::Ints(v) => write!(f, "{v:?}"),
+            AttrValue::Text(v) => write!(f, "{v:?}"),
+            AttrValue::DType(v) => write!(f, "{v}"),
+            AttrValue::Tensor(v) => write!(f, "{}{}", v.dtype(), v.shape()),
+            AttrValue::Graph => write!(f, "below"),
+        }
+    }
 }

@@ -4,6 +4,7 @@ use super::internal;
 use crate::pool::Pool;
 use firstlight_graph::{OpError, OpErrorKind};
 use smallvec::SmallVec;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Calls `body(i, chunk)` for each chunk of `chunk_elems` elements (the last may be shorter), spread over the pool.
@@ -28,24 +29,72 @@ pub fn for_chunks_mut_cost<T: Send>(
     cost_ns: u64,
     body: &(dyn Fn(usize, &mut [T]) + Sync),
 ) -> Result<(), OpError> {
-    struct Start<T>(*mut T);
-    // SAFETY: only used below to hand out disjoint chunks, one a tile, of a slice that is borrowed mutably throughout.
-    unsafe impl<T: Send> Sync for Start<T> {}
-    let (start, len, step) = (Start(data.as_mut_ptr()), data.len(), chunk_elems.max(1));
-    let start = &start;
-    let tile = move |i: usize| {
-        let from = i * step;
-        let n = step.min(len - from);
-        // SAFETY: the pool calls each i below n_tiles once, so the chunks are disjoint and inside `data`.
-        let chunk = unsafe { std::slice::from_raw_parts_mut(start.0.add(from), n) };
-        body(i, chunk);
-    };
-    let n_tiles = len.div_ceil(step);
+    let chunks = Chunks::new(data, chunk_elems);
+    let (n_tiles, chunks) = (chunks.n_chunks(), &chunks);
+    // SAFETY: the pool calls each i below n_tiles once.
+    let tile = move |i: usize| body(i, unsafe { chunks.chunk(i) });
     let ran = match cost_ns {
         u64::MAX => pool.parallel_for(n_tiles, &tile),
         cost_ns => pool.parallel_for_cost(n_tiles, cost_ns, &tile),
     };
     ran.map_err(|panic| OpError::new(OpErrorKind::Panic, panic.to_string()))
+}
+
+/// Calls `body(i, chunk, lane)` for each chunk of `chunk_elems` elements (the last may be shorter), spread over the pool, where
+/// `lane` is a part of `scratch` of `lane_elems` elements that no other chunk uses meanwhile. `cost_ns` is about how long all
+/// chunks take on one thread.
+///
+/// **Edge cases**: `scratch` must hold a lane for each working thread of the pool.
+///
+/// **Errors**: too little scratch; what a panicking body said.
+#[allow(clippy::type_complexity)]
+pub fn for_chunks_with_scratch_cost<T: Send, U: Send>(
+    pool: &Pool,
+    data: &mut [T],
+    chunk_elems: usize,
+    scratch: &mut [U],
+    lane_elems: usize,
+    cost_ns: u64,
+    body: &(dyn Fn(usize, &mut [T], &mut [U]) + Sync),
+) -> Result<(), OpError> {
+    let chunks = Chunks::new(data, chunk_elems);
+    let chunks = &chunks;
+    for_tiles_with_scratch_cost(pool, chunks.n_chunks(), scratch, lane_elems, cost_ns, &move |i, lane| {
+        // SAFETY: the pool calls each i below n_tiles once.
+        let chunk = unsafe { chunks.chunk(i) };
+        body(i, chunk, lane);
+    })
+}
+
+/// A slice in chunks that are handed out one by one; it is borrowed mutably throughout.
+struct Chunks<'a, T> {
+    start: *mut T,
+    len: usize,
+    step: usize,
+    lifetime: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: `chunk`'s callers take each chunk once, and chunks are disjoint.
+unsafe impl<T: Send> Sync for Chunks<'_, T> {}
+
+impl<'a, T> Chunks<'a, T> {
+    fn new(data: &'a mut [T], chunk_elems: usize) -> Chunks<'a, T> {
+        Chunks { start: data.as_mut_ptr(), len: data.len(), step: chunk_elems.max(1), lifetime: PhantomData }
+    }
+
+    fn n_chunks(&self) -> usize {
+        self.len.div_ceil(self.step)
+    }
+
+    /// # Safety
+    /// `i` is below [`Chunks::n_chunks`], and no chunk is taken twice.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn chunk(&self, i: usize) -> &'a mut [T] {
+        let from = i * self.step;
+        let n = self.step.min(self.len - from);
+        // SAFETY: the chunk lies inside the slice and nobody else has it.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(from), n) }
+    }
 }
 
 /// Calls `body(tile, lane)` for each tile, spread over the pool, where `lane` is a part of `scratch` of `lane_elems`

@@ -1,8 +1,8 @@
 //! Elementwise ops that run as one: a tile at a time through all steps, with the functions of the separate kernels.
 
-use super::other_op;
 use super::rows::row;
 use super::spread::{STREAM_NS, spread};
+use super::{other_op, unary};
 use firstlight_backend::{KernelBinding, KernelCtx, KernelQuery};
 use firstlight_gemm::{Binary, Isa, Src, Unary};
 use firstlight_graph::ops::elementwise::chain::{MAX_INPUTS, MAX_STEPS, Operand, Step};
@@ -47,6 +47,8 @@ struct Input<'a> {
 enum Function {
     Unary(Unary),
     Binary(Binary),
+    /// [`Unary::Clip`] with bounds that are operands.
+    Clip,
 }
 
 /// What a step reads of a tile: one value for all elements, or one for each.
@@ -71,19 +73,16 @@ fn function(op: &Op) -> Option<Function> {
         Op::Sub(_) => Function::Binary(Binary::Sub),
         Op::Mul(_) => Function::Binary(Binary::Mul),
         Op::Div(_) => Function::Binary(Binary::Div),
-        Op::Relu(_) => Function::Unary(Unary::Relu),
-        Op::Sqrt(_) => Function::Unary(Unary::Sqrt),
-        Op::Sigmoid(_) => Function::Unary(Unary::Sigmoid),
-        Op::Erf(_) => Function::Unary(Unary::Erf),
-        _ => return None,
+        Op::Clip(_) => Function::Clip,
+        op => Function::Unary(unary::function(op)?),
     })
 }
 
 /// About how long a step takes for an element that is in the cache.
 fn step_ns(function: Function) -> f32 {
     match function {
-        Function::Unary(Unary::Sigmoid | Unary::Erf) => 0.4,
-        Function::Unary(Unary::Sqrt) | Function::Binary(Binary::Div) => 0.2,
+        Function::Unary(function) => unary::function_ns(function),
+        Function::Binary(Binary::Div) => 0.2,
         _ => 0.04,
     }
 }
@@ -140,10 +139,14 @@ fn run_tile(
                 inputs[input].direct(at, n).unwrap_or(Value::Each(Src::from(&spread_inputs[input][..n])))
             }
             Some(&Operand::Step(step)) => Value::Each(Src::from(&done[step][..n])),
-            None => Value::One(0.0),
+            Some(&Operand::Omitted) | None => Value::One(f32::NAN),
         };
         let to = if i + 1 == steps.len() { &mut *out } else { &mut rest[0][..n] };
-        match (functions[i], value(0), value(1)) {
+        let function = match functions[i] {
+            Function::Clip => Function::Unary(Unary::Clip { min: value(1).first(), max: value(2).first() }),
+            other => other,
+        };
+        match (function, value(0), value(1)) {
             (Function::Unary(op), Value::Each(x), _) => isa.unary(op, x, to),
             (Function::Unary(op), Value::One(x), _) => {
                 isa.unary(op, Src::from(&[x][..]), &mut to[..1]);
@@ -156,6 +159,18 @@ fn run_tile(
                 isa.binary(op, Src::from(&[a][..]), Src::from(&[b][..]), &mut to[..1]);
                 to.fill(to[0]);
             }
+            // Its bounds have made it a function.
+            (Function::Clip, _, _) => {}
+        }
+    }
+}
+
+impl Value<'_> {
+    /// The value for the tile's first element.
+    fn first(self) -> f32 {
+        match self {
+            Value::One(x) => x,
+            Value::Each(src) => src.get(0).unwrap_or(f32::NAN),
         }
     }
 }

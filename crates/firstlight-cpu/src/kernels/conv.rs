@@ -5,9 +5,11 @@
 
 use super::epilogue::{self, Tail};
 use super::matmul_tiles::{Sizes, lanes_bytes, misfit, run, src};
-use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW, for_chunks_mut_cost};
+use super::spread::spread_with_scratch;
+use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW};
 use firstlight_gemm::{
-    Addend, ConvInput, Epilogue, Geometry, Isa, Lhs, PRODUCT_SCRATCH_ELEMS, Product, Rhs, Src, Window,
+    Addend, ConvInput, Epilogue, Geometry, Isa, Lhs, PRODUCT_SCRATCH_ELEMS, Product, Rhs, Src, WINDOW_SCRATCH_ELEMS,
+    Window, WindowPlan,
 };
 use firstlight_graph::ops::nn::conv::ConvGeometry;
 use firstlight_graph::ops::nn::window::WindowDim;
@@ -31,8 +33,8 @@ pub(super) const BINDINGS: &[KernelBinding] =
 
 /// Filters of one channel up to which windows over planes beat a product.
 const MAX_PLANE_FILTERS: usize = 4;
-/// Taps a nanosecond, about, of windows over planes.
-const TAPS_PER_NS: u64 = 20;
+/// About how long a tap of a window over a plane takes.
+const NS_PER_TAP: f32 = 0.03;
 
 /// A convolution in two spatial dimensions; one is a second of size 1.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +85,10 @@ impl Conv2d {
         self.geometry.kernel[0] * self.geometry.kernel[1]
     }
 
-    fn by_planes(&self) -> bool {
-        self.channels == 1 && self.filters <= MAX_PLANE_FILTERS
+    /// Set where filters of one channel run as windows over planes.
+    fn planes(&self) -> Option<WindowPlan> {
+        let few = self.channels == 1 && self.filters <= MAX_PLANE_FILTERS;
+        if few { WindowPlan::new(self.size, self.geometry) } else { None }
     }
 
     /// Whether windows are single pixels and every pixel has one: the input is the right operand as it lies.
@@ -110,10 +114,11 @@ fn scratch_bytes(query: &KernelQuery<'_>) -> usize {
     let (Op::Conv(op), [Some(x), Some(w), ..]) = (epilogue::base(query.op), query.inputs) else { return 0 };
     let conv = op.geometry(&x.dims, &w.dims).ok().as_ref().and_then(Conv2d::new);
     match conv {
-        Some(conv) if !conv.by_planes() => {
+        Some(conv) if conv.planes().is_some() => query.threads.saturating_mul(WINDOW_SCRATCH_ELEMS * 4),
+        Some(conv) => {
             lanes_bytes(query.threads, conv.filters, false).saturating_add(conv.table_elems().saturating_mul(4))
         }
-        _ => 0,
+        None => 0,
     }
 }
 
@@ -123,7 +128,10 @@ fn conv_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let (x, w) = (src(ctx, 0)?, src(ctx, 1)?);
     let bias = if ctx.has_input(2) { Some(src(ctx, 2)?) } else { None };
     let tail = Tail::new(ctx)?;
-    if conv.by_planes() { planes(ctx, &conv, x, w, bias, tail) } else { products(ctx, &conv, x, w, bias, tail) }
+    match conv.planes() {
+        Some(plan) => planes(ctx, &conv, &plan, x, w, bias, tail),
+        None => products(ctx, &conv, x, w, bias, tail),
+    }
 }
 
 /// One product a group and image: filters by windows.
@@ -182,12 +190,13 @@ fn products(
 fn planes(
     ctx: &KernelCtx<'_>,
     conv: &Conv2d,
+    plan: &WindowPlan,
     x: Src<'_>,
     w: Src<'_>,
     bias: Option<Src<'_>>,
     tail: Tail<'_>,
 ) -> Result<(), OpError> {
-    let out = ctx.output::<f32>(0)?;
+    let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
     if out.is_empty() {
         return Ok(());
     }
@@ -195,7 +204,7 @@ fn planes(
     let taps = conv.taps();
     let isa = Isa::detect();
     let failed = AtomicBool::new(false);
-    let plane = |i: usize, out: &mut [f32]| {
+    let plane = |i: usize, out: &mut [f32], scratch: &mut [f32]| {
         let filter = i % filters;
         let input = x.slice(i / conv.filters * conv.plane(), conv.plane());
         let window = Window::Depthwise {
@@ -204,14 +213,17 @@ fn planes(
             residual: tail.part(i * conv.out_plane(), conv.out_plane()),
             relu: tail.relu,
         };
-        let done = ConvInput::new(input, 1, conv.size, conv.geometry)
-            .is_some_and(|input| isa.window_rows(&window, &input, 0..conv.geometry.out[0], out));
-        if !done {
-            failed.store(true, Ordering::Relaxed);
-        }
+        isa.window_rows(plan, &window, input, 0..conv.geometry.out[0], out, scratch)
     };
-    let cost_ns = (out.len() as u64).saturating_mul(taps as u64) / TAPS_PER_NS;
-    for_chunks_mut_cost(ctx.pool(), out, conv.out_plane(), cost_ns, &plane)?;
+    let ns_per_elem = 0.1 + taps as f32 * NS_PER_TAP;
+    let scratch = (scratch, WINDOW_SCRATCH_ELEMS);
+    spread_with_scratch(ctx.pool(), out, conv.out_plane(), ns_per_elem, scratch, &|at, out, scratch| {
+        for (i, out) in out.chunks_exact_mut(conv.out_plane()).enumerate() {
+            if !plane(at / conv.out_plane() + i, out, scratch) {
+                failed.store(true, Ordering::Relaxed);
+            }
+        }
+    })?;
     if failed.into_inner() { Err(misfit()) } else { Ok(()) }
 }
 

@@ -1,14 +1,14 @@
 //! Elementwise kernels: each output element from the input elements at the same place, with broadcasting.
 
-use super::number::{Float, Number, read};
+use super::number::{Number, read};
 use super::rows::{joined, row};
 use super::runs::Runs;
 use super::spread::{STREAM_NS, spread};
 use bytemuck::Pod;
 use firstlight_backend::{KernelBinding, KernelCtx};
-use firstlight_gemm::{Binary, Isa, Src, Unary};
+use firstlight_gemm::{Binary, Isa, Src};
 use firstlight_graph::{OpError, OpKind};
-use firstlight_tensor::DType::{Bool, F32, F64};
+use firstlight_tensor::DType::{Bool, F32};
 use firstlight_tensor::{bf16, f16};
 use std::marker::PhantomData;
 
@@ -17,20 +17,13 @@ pub(super) const BINDINGS: &[KernelBinding] = &[
     row(OpKind::Sub, &[F32], |ctx| binary_f32(ctx, Binary::Sub)),
     row(OpKind::Mul, &[F32], |ctx| binary_f32(ctx, Binary::Mul)),
     row(OpKind::Div, &[F32], |ctx| binary_f32(ctx, Binary::Div)),
-    row(OpKind::Relu, &[F32], |ctx| unary_f32(ctx, Unary::Relu, STREAM_NS)),
-    row(OpKind::Sqrt, &[F32], |ctx| unary_f32(ctx, Unary::Sqrt, 0.4)),
-    row(OpKind::Sigmoid, &[F32], |ctx| unary_f32(ctx, Unary::Sigmoid, 0.5)),
-    row(OpKind::Erf, &[F32], |ctx| unary_f32(ctx, Unary::Erf, 0.5)),
-    row(OpKind::Sqrt, &[F64], |ctx| map1(ctx, 2.0, f64::sqrt)),
-    row(OpKind::Sigmoid, &[F64], |ctx| map1(ctx, 10.0, sigmoid)),
-    row(OpKind::Erf, &[F64], |ctx| map1(ctx, 10.0, libm::erf)),
     row(OpKind::And, &[Bool], |ctx| map2(ctx, |a: u8, b: u8| u8::from((a != 0) & (b != 0)))),
     row(OpKind::Not, &[Bool], |ctx| map1(ctx, 0.1, |x: u8| u8::from(x == 0))),
     row(OpKind::Equal, &[Bool], |ctx| map2(ctx, |a: u8, b: u8| u8::from((a != 0) == (b != 0)))),
 ];
 
 /// Rows of the other numbers.
-pub(super) const NUMBERS: &[KernelBinding] = &joined::<{ 11 * 5 + 12 * 2 + 2 * 3 }>(&[
+pub(super) const NUMBERS: &[KernelBinding] = &joined::<{ 11 * 5 + 12 * 5 }>(&[
     &Rows::<f64>::ARITHMETIC,
     &Rows::<f16>::ARITHMETIC,
     &Rows::<bf16>::ARITHMETIC,
@@ -54,8 +47,6 @@ pub(super) const NUMBERS: &[KernelBinding] = &joined::<{ 11 * 5 + 12 * 2 + 2 * 3
     &Rows::<u32>::COMPARE,
     &Rows::<u16>::COMPARE,
     &Rows::<u8>::COMPARE,
-    &Rows::<f16>::FUNCTIONS,
-    &Rows::<bf16>::FUNCTIONS,
 ]);
 
 struct Rows<T>(PhantomData<T>);
@@ -70,18 +61,12 @@ impl<T: Number> Rows<T> {
             map1(ctx, STREAM_NS, |x: T| if x <= T::zeroed() { T::zeroed() } else { x })
         }),
     ];
-    const COMPARE: [KernelBinding; 2] = [
+    const COMPARE: [KernelBinding; 5] = [
         row(OpKind::Equal, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a == b))),
         row(OpKind::GreaterOrEqual, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a >= b))),
-    ];
-}
-
-/// Functions of 16-bit floats, computed in f32.
-impl<T: Float> Rows<T> {
-    const FUNCTIONS: [KernelBinding; 3] = [
-        row(OpKind::Sqrt, &[T::TYPE], |ctx| unary_narrow::<T>(ctx, Unary::Sqrt)),
-        row(OpKind::Sigmoid, &[T::TYPE], |ctx| unary_narrow::<T>(ctx, Unary::Sigmoid)),
-        row(OpKind::Erf, &[T::TYPE], |ctx| unary_narrow::<T>(ctx, Unary::Erf)),
+        row(OpKind::Greater, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a > b))),
+        row(OpKind::Less, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a < b))),
+        row(OpKind::LessOrEqual, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a <= b))),
     ];
 }
 
@@ -146,7 +131,10 @@ pub(super) fn zip1<U: Pod + Send>(
     spread(ctx.pool(), out, 1, ns_per_elem, &|at, out| f(&x[at * width..][..out.len() * width], out))
 }
 
-fn binary_f32(ctx: &mut KernelCtx<'_>, op: Binary) -> Result<(), OpError> {
+/// A vectorised function of two f32 inputs.
+///
+/// **Errors**: operands that do not fit.
+pub(super) fn binary_f32(ctx: &mut KernelCtx<'_>, op: Binary) -> Result<(), OpError> {
     let isa = Isa::detect();
     zip2::<f32>(ctx, [4, 4], STREAM_NS, &|a, b, out| match (a.len(), b.len()) {
         (_, 4) => isa.binary_scalar(op, Src::from_bytes(a), read(b), out),
@@ -155,32 +143,13 @@ fn binary_f32(ctx: &mut KernelCtx<'_>, op: Binary) -> Result<(), OpError> {
     })
 }
 
-fn unary_f32(ctx: &mut KernelCtx<'_>, op: Unary, ns_per_elem: f32) -> Result<(), OpError> {
-    let isa = Isa::detect();
-    zip1::<f32>(ctx, 4, ns_per_elem, &|x, out| isa.unary(op, Src::from_bytes(x), out))
-}
-
-/// A function of 16-bit floats through f32, a tile at a time.
-fn unary_narrow<T: Float>(ctx: &mut KernelCtx<'_>, op: Unary) -> Result<(), OpError> {
-    const TILE: usize = 128;
-    let isa = Isa::detect();
-    let width = size_of::<T>();
-    zip1::<T>(ctx, width, 4.0, &|x, out| {
-        for (x, out) in x.chunks(TILE * width).zip(out.chunks_mut(TILE)) {
-            let mut wide = [0f32; TILE];
-            for (wide, x) in wide.iter_mut().zip(x.chunks_exact(width)) {
-                *wide = read::<T>(x).to_f32();
-            }
-            isa.unary_in_place(op, &mut wide[..out.len()]);
-            for (out, wide) in out.iter_mut().zip(wide) {
-                *out = T::from_f32(wide);
-            }
-        }
-    })
-}
-
 /// `f` of every pair of elements.
-fn map2<T: Pod, U: Pod + Send>(ctx: &mut KernelCtx<'_>, f: impl Fn(T, T) -> U + Sync) -> Result<(), OpError> {
+///
+/// **Errors**: operands that do not fit.
+pub(super) fn map2<T: Pod, U: Pod + Send>(
+    ctx: &mut KernelCtx<'_>,
+    f: impl Fn(T, T) -> U + Sync,
+) -> Result<(), OpError> {
     let width = size_of::<T>();
     zip2::<U>(ctx, [width, width], STREAM_NS * 2.0, &|a, b, out| pairs(a, b, out, &f))
 }
@@ -223,9 +192,4 @@ pub(super) fn map1<T: Pod, U: Pod + Send>(
             *out = f(read(x));
         }
     })
-}
-
-fn sigmoid(x: f64) -> f64 {
-    let e = libm::exp(-x.abs());
-    if x < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
 }

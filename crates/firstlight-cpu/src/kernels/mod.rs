@@ -3,6 +3,8 @@
 //! A family's file holds its functions and their rows. What they share: `spread` (work over the pool), `runs`
 //! (broadcasting), `strided` (views), `number` (element types), `rows` (rows of many element types).
 
+mod average_pool;
+mod batch_norm;
 mod cast;
 mod chain;
 mod concat;
@@ -17,8 +19,10 @@ mod lstm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
+mod modulo;
 mod norm;
 mod number;
+mod ordered;
 mod pad;
 mod pool;
 mod pow;
@@ -30,9 +34,11 @@ mod select;
 mod shapes;
 mod slice;
 mod softmax;
+mod split;
 mod spread;
 mod strided;
 mod transpose;
+mod unary;
 
 use firstlight_backend::KernelBinding;
 use firstlight_graph::{OpError, OpErrorKind};
@@ -41,6 +47,9 @@ use firstlight_graph::{OpError, OpErrorKind};
 pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::BINDINGS,
     elementwise::NUMBERS,
+    ordered::BINDINGS,
+    modulo::BINDINGS,
+    unary::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
     select::BINDINGS,
@@ -51,6 +60,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     shapes::BINDINGS,
     transpose::BINDINGS,
     concat::BINDINGS,
+    split::BINDINGS,
     slice::BINDINGS,
     gather::BINDINGS,
     gather::ELEMENTS,
@@ -61,6 +71,8 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     pool::BINDINGS,
+    average_pool::BINDINGS,
+    batch_norm::BINDINGS,
     lstm::BINDINGS,
 ];
 

@@ -8,6 +8,7 @@ const AHEAD: usize = 16;
 use super::{Matrix, Rhs};
 use crate::simd::{LANES, Simd};
 pub use conv::{ConvInput, Geometry};
+pub(crate) use conv::{LIMIT, lanes_inside, load_strided};
 
 /// Packs k-steps `k0..k0 + kc` of columns `col..col + width` to `to`, `width` rounded up to whole vectors a step.
 ///

@@ -95,7 +95,7 @@ fn shape_of_run(scope: &mut Scope<'_, '_>, node: usize) -> Option<SymShape> {
 
 fn action(scope: &Scope<'_, '_>, group: Group) -> Option<Action> {
     let operand = |input: &Option<ValueId>| {
-        let value = (*input)?;
+        let Some(value) = *input else { return Some(Operand::Omitted) };
         let step = group.nodes.iter().position(|&node| node == value.node.0 as usize);
         let at = || group.inputs.iter().position(|&input| input == value).map(Operand::Input);
         step.map(Operand::Step).or_else(at)

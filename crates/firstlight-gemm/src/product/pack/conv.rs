@@ -37,7 +37,7 @@ pub struct Geometry {
 }
 
 /// Bound on every size, so that positions fit in `isize` with room to spare.
-const LIMIT: usize = 1 << 31;
+pub(crate) const LIMIT: usize = 1 << 31;
 
 impl Geometry {
     /// Whether sizes are small enough for exact positions, and strides and dilations are not zero.
@@ -99,38 +99,35 @@ impl<'a> ConvInput<'a> {
     }
 }
 
-impl ConvInput<'_> {
-    /// Lanes of `0..n` whose place `start + lane * stride` lies in a row.
-    #[inline(always)]
-    pub(crate) fn lanes_inside(&self, start: isize, n: usize) -> (usize, usize) {
-        let step = self.geometry.stride[1];
-        let ceil = |x: isize| match x {
-            ..=0 => 0,
-            x if step == 1 => x as usize,
-            x => (x as usize).div_ceil(step),
-        };
-        let hi = ceil(self.size[1] as isize - start).min(n);
-        (ceil(-start).min(hi), hi)
-    }
+/// Lanes of `0..n` whose place `start + lane * stride` lies in a row of `width`.
+#[inline(always)]
+pub(crate) fn lanes_inside(start: isize, width: usize, stride: usize, n: usize) -> (usize, usize) {
+    let ceil = |x: isize| match x {
+        ..=0 => 0,
+        x if stride == 1 => x as usize,
+        x => (x as usize).div_ceil(stride),
+    };
+    let hi = ceil(width as isize - start).min(n);
+    (ceil(-start).min(hi), hi)
+}
 
-    /// Lanes `lo..hi` from `from + lane * stride`, the others +0.
-    ///
-    /// # Safety
-    /// The places of lanes `lo..hi`, and what lies between them, are readable; `hi <= 16`.
-    #[inline(always)]
-    pub(crate) unsafe fn load<S: Simd>(&self, s: S, from: *const f32, lo: usize, hi: usize) -> S::V {
-        // SAFETY: as this function's.
-        unsafe {
-            match self.geometry.stride[1] {
-                1 => s.load_range(from, lo, hi),
-                2 => s.load_range_2(from, lo, hi),
-                stride => {
-                    let mut x = [0.0f32; LANES];
-                    for (lane, x) in x.iter_mut().enumerate().take(hi).skip(lo) {
-                        *x = from.wrapping_add(lane * stride).read_unaligned();
-                    }
-                    s.load(x.as_ptr())
+/// Lanes `lo..hi` from `from + lane * stride`, the others +0.
+///
+/// # Safety
+/// The places of lanes `lo..hi`, and what lies between them, are readable; `hi <= 16`.
+#[inline(always)]
+pub(crate) unsafe fn load_strided<S: Simd>(s: S, from: *const f32, stride: usize, lo: usize, hi: usize) -> S::V {
+    // SAFETY: as this function's.
+    unsafe {
+        match stride {
+            1 => s.load_range(from, lo, hi),
+            2 => s.load_range_2(from, lo, hi),
+            stride => {
+                let mut x = [0.0f32; LANES];
+                for (lane, x) in x.iter_mut().enumerate().take(hi).skip(lo) {
+                    *x = from.wrapping_add(lane * stride).read_unaligned();
                 }
+                s.load(x.as_ptr())
             }
         }
     }
@@ -198,7 +195,7 @@ pub(super) unsafe fn windows<S: Simd>(
             let ih = (run.oh * g.stride[0] + dh) as isize - g.pad[0] as isize;
             let iw = (run.ow * g.stride[1] + dw) as isize - g.pad[1] as isize;
             if ih >= 0 && ih < *height as isize {
-                let (lo, hi) = input.lanes_inside(iw, run.n);
+                let (lo, hi) = lanes_inside(iw, *in_width, g.stride[1], run.n);
                 *reach = Reach { start: ih * *in_width as isize + iw, lo, hi };
             }
         }
@@ -213,7 +210,7 @@ pub(super) unsafe fn windows<S: Simd>(
                 let (from, to) = (from.wrapping_add(c * plane), to.wrapping_add(c * nr));
                 // SAFETY: lanes lo..hi are positions inside a channel; what is written lies in one step of the panel.
                 unsafe {
-                    let x = input.load(s, from, reach.lo, reach.hi);
+                    let x = load_strided(s, from, g.stride[1], reach.lo, reach.hi);
                     if room >= LANES { s.store(to, x) } else { s.store_n(to, x, room) }
                 }
             }

@@ -3,7 +3,7 @@
 use crate::infer::{infer_known, run_reference};
 use crate::op::{Arity, AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
 use crate::ops::cases::tensor;
-use crate::ops::{Add, Div, Erf, Mul, Op, Relu, Sigmoid, Sub};
+use crate::ops::{Add, Clip, Div, Erf, Exp, HardSigmoid, HardSwish, Mul, Op, Reciprocal, Relu, Sigmoid, Sub, Tanh};
 use crate::{InferCtx, OpError, OutInfo, ValueInfo};
 use firstlight_tensor::{DType, SymShape, Tensor, TensorView};
 use smallvec::SmallVec;
@@ -21,7 +21,7 @@ pub struct Elementwise {
 /// One op of an [`Elementwise`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// Add, Sub, Mul, Div, Relu, Sqrt, Sigmoid or Erf.
+    /// An op that [`is_step`] takes.
     pub op: Op,
     pub operands: SmallVec<[Operand; 2]>,
 }
@@ -33,6 +33,8 @@ pub enum Operand {
     Input(usize),
     /// The result of the earlier step of that index.
     Step(usize),
+    /// Nothing: an optional input that is not given.
+    Omitted,
 }
 
 /// The most steps that an [`Elementwise`] has.
@@ -55,11 +57,24 @@ pub const INFO: OpInfo = OpInfo {
     cases,
 };
 
-/// Whether an op can be a step: it takes and gives one element type, and has no attributes.
+/// Whether an op can be a step: it computes each element from those at the same place, all of one type.
 pub fn is_step(op: &Op) -> bool {
     matches!(
         op,
-        Op::Add(_) | Op::Sub(_) | Op::Mul(_) | Op::Div(_) | Op::Relu(_) | Op::Sqrt(_) | Op::Sigmoid(_) | Op::Erf(_)
+        Op::Add(_)
+            | Op::Clip(_)
+            | Op::Div(_)
+            | Op::Erf(_)
+            | Op::Exp(_)
+            | Op::HardSigmoid(_)
+            | Op::HardSwish(_)
+            | Op::Mul(_)
+            | Op::Reciprocal(_)
+            | Op::Relu(_)
+            | Op::Sigmoid(_)
+            | Op::Sqrt(_)
+            | Op::Sub(_)
+            | Op::Tanh(_)
     )
 }
 
@@ -73,13 +88,16 @@ impl Elementwise {
             )));
         }
         for (i, step) in self.steps.iter().enumerate() {
-            let there = |operand: &Operand| match *operand {
+            let params = step.op.info().inputs;
+            let there = |(operand, param): (&Operand, &Param)| match *operand {
                 Operand::Input(input) => input < n_inputs,
                 Operand::Step(step) => step < i,
+                Operand::Omitted => param.arity == Arity::Optional,
             };
+            let rest = params.get(step.operands.len()..);
             if !is_step(&step.op)
-                || step.operands.len() != step.op.info().inputs.len()
-                || !step.operands.iter().all(there)
+                || rest.is_none_or(|rest| rest.iter().any(|param| param.arity != Arity::Optional))
+                || !step.operands.iter().zip(params).all(there)
             {
                 return Err(broken(i));
             }
@@ -98,10 +116,17 @@ impl OpDef for Elementwise {
                 .map(|operand| match operand {
                     Operand::Input(input) => format!("x{input}"),
                     Operand::Step(step) => format!("t{step}"),
+                    Operand::Omitted => "_".to_owned(),
                 })
                 .collect();
             let separator = if i == 0 { "" } else { "; " };
             let _ = write!(text, "{separator}{}({})", step.op.info().name, operands.join(", "));
+            for (i, (name, value)) in step.op.def().attributes().iter().enumerate() {
+                let _ = write!(text, "{}{name}={value}", if i == 0 { " {" } else { ", " });
+            }
+            if !step.op.def().attributes().is_empty() {
+                text.push('}');
+            }
         }
         vec![("steps", AttrValue::Text(text))]
     }
@@ -112,10 +137,11 @@ impl OpDef for Elementwise {
         for step in &self.steps {
             let mut infos: SmallVec<[Option<ValueInfo>; 2]> = SmallVec::new();
             for operand in &step.operands {
-                infos.push(Some(match *operand {
-                    Operand::Input(input) => ValueInfo { value: None, ..ctx.input(input)?.clone() },
-                    Operand::Step(step) => results[step].clone(),
-                }));
+                infos.push(match *operand {
+                    Operand::Input(input) => Some(ValueInfo { value: None, ..ctx.input(input)?.clone() }),
+                    Operand::Step(step) => Some(results[step].clone()),
+                    Operand::Omitted => None,
+                });
             }
             let output = step.op.def().infer(&InferCtx::new(&infos, 1))?.into_iter().next();
             let output = output.ok_or_else(|| OpError::value("a step of Elementwise without a result"))?;
@@ -131,10 +157,11 @@ impl OpDef for Elementwise {
         for step in &self.steps {
             let mut views: SmallVec<[Option<TensorView<'_>>; 2]> = SmallVec::new();
             for operand in &step.operands {
-                views.push(Some(match *operand {
-                    Operand::Input(input) => ctx.input(input)?,
-                    Operand::Step(step) => results[step].view(),
-                }));
+                views.push(match *operand {
+                    Operand::Input(input) => Some(ctx.input(input)?),
+                    Operand::Step(step) => Some(results[step].view()),
+                    Operand::Omitted => None,
+                });
             }
             let info = |view: &TensorView<'_>| ValueInfo {
                 dtype: view.dtype(),
@@ -162,7 +189,7 @@ impl OpDef for Elementwise {
 }
 
 fn cases() -> Vec<Case> {
-    use Operand::{Input, Step as Result};
+    use Operand::{Input, Omitted, Step as Result};
     let step = |op: Op, operands: &[Operand]| Step { op, operands: operands.into() };
     let case = |name, steps: Vec<Step>, inputs: &[Tensor], y: Tensor| Case {
         name,
@@ -204,6 +231,44 @@ fn cases() -> Vec<Case> {
                 tensor(&[2, 1], &[1f32, 0.]),
             ],
             tensor(&[1, 2, 2], &[0.842_700_8f32, 0., 0., 0.]),
+        ),
+        case(
+            "HardSwish in four steps",
+            vec![
+                step(Add.into(), &[Input(0), Input(1)]),
+                step(Clip.into(), &[Result(0), Input(2), Input(3)]),
+                step(Mul.into(), &[Input(0), Result(1)]),
+                step(Div.into(), &[Result(2), Input(3)]),
+            ],
+            &[tensor(&[4], &[-4f32, -1.5, 3., 5.]), Tensor::scalar(3f32), Tensor::scalar(0f32), tensor(&[1], &[6f32])],
+            tensor(&[4], &[-0f32, -0.375, 3., 5.]),
+        ),
+        case(
+            "bounds that are omitted, attributes",
+            vec![
+                step(Clip.into(), &[Input(0), Omitted, Input(1)]),
+                step(HardSigmoid { alpha: 0.25, beta: 0.5 }.into(), &[Result(0)]),
+                step(Clip.into(), &[Result(1), Input(1)]),
+            ],
+            &[tensor(&[3], &[-4f32, 0.25, 5.]), half.clone()],
+            tensor(&[3], &[0.5f32, 0.5625, 0.625]),
+        ),
+        case(
+            "functions",
+            vec![
+                step(Exp.into(), &[Input(0)]),
+                step(Tanh.into(), &[Result(0)]),
+                step(HardSwish.into(), &[Result(1)]),
+                step(Reciprocal.into(), &[Result(2)]),
+            ],
+            &[tensor(&[2], &[20f32, f32::NEG_INFINITY])],
+            tensor(&[2], &[1.5f32, f32::INFINITY]),
+        ),
+        case(
+            "a bound that is a step",
+            vec![step(Add.into(), &[Input(0), Input(0)]), step(Clip.into(), &[Input(0), Result(0)])],
+            std::slice::from_ref(&half),
+            Tensor::scalar(1f32),
         ),
         case("one element", vec![step(Add.into(), &[Input(0), Input(0)])], &[half], Tensor::scalar(1f32)),
         case(

@@ -4,18 +4,31 @@ pub mod add;
 pub mod and;
 pub mod cast;
 pub mod chain;
+pub mod clip;
 pub mod div;
 pub mod equal;
 pub mod erf;
+pub mod exp;
+pub mod greater;
 pub mod greater_or_equal;
+pub mod hard_sigmoid;
+pub mod hard_swish;
 pub mod identity;
+pub mod less;
+pub mod less_or_equal;
+pub mod max;
+pub mod min;
+pub mod mod_op;
 pub mod mul;
 pub mod not;
+mod ordered;
 pub mod pow;
+pub mod reciprocal;
 pub mod relu;
 pub mod sigmoid;
 pub mod sqrt;
 pub mod sub;
+pub mod tanh;
 pub mod where_op;
 
 use crate::infer::broadcast_dims;
@@ -25,6 +38,8 @@ use crate::ops::float::Float;
 use crate::{InferCtx, OpError, OutInfo};
 use firstlight_tensor::{DType, Element, Layout, Shape, TensorView, bf16, f16};
 use smallvec::SmallVec;
+
+pub(crate) use ordered::{compare_numbers, prefer};
 
 /// Inputs of a binary op whose operands have one type.
 pub(crate) const BINARY_INPUTS: &[Param] = &[
@@ -139,6 +154,23 @@ pub(crate) fn map_float(ctx: &mut RefCtx<'_>, op: &str, f: impl Fn(f64) -> f64) 
         DType::F64 => map1(ctx, |x: f64| x.through_f64(&f)),
         DType::F16 => map1(ctx, |x: f16| x.through_f64(&f)),
         DType::BF16 => map1(ctx, |x: bf16| x.through_f64(&f)),
+        other => Err(unlisted(op, other)),
+    }
+}
+
+/// Fills the output with a function of the floating-point operand, computed in `f64` for that type, else in `f32`, and
+/// rounded to the element at the end.
+pub(crate) fn map_compute(
+    ctx: &mut RefCtx<'_>,
+    op: &str,
+    f: impl Fn(f32) -> f32,
+    f64: impl Fn(f64) -> f64,
+) -> Result<(), OpError> {
+    match ctx.input(0)?.dtype() {
+        DType::F32 => map1(ctx, f),
+        DType::F64 => map1(ctx, f64),
+        DType::F16 => map1(ctx, |x: f16| f16::narrow(f(x.widen()))),
+        DType::BF16 => map1(ctx, |x: bf16| bf16::narrow(f(x.widen()))),
         other => Err(unlisted(op, other)),
     }
 }
