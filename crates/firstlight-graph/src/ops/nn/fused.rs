@@ -196,7 +196,7 @@ fn cases() -> Vec<Case> {
         ),
         with(
             "MatMul, a row added, then multiplied with itself",
-            MatMul.into(),
+            MatMul::default().into(),
             false,
             &[step(Add.into(), &[Input(0), Input(1)]), step(Mul.into(), &[Result(0), Input(0)])],
             vec![Some(a.clone()), Some(b.clone()), None, None, Some(t(&[2], &[1., 2.]))],
