@@ -9,6 +9,7 @@ mod cast;
 mod chain;
 mod concat;
 mod conv;
+mod conv_transpose;
 mod copy;
 mod elementwise;
 mod epilogue;
@@ -71,6 +72,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     matmul::BINDINGS,
     gemm::BINDINGS,
     conv::BINDINGS,
+    conv_transpose::BINDINGS,
     pool::BINDINGS,
     average_pool::BINDINGS,
     batch_norm::BINDINGS,

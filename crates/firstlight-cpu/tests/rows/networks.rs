@@ -7,7 +7,7 @@ use firstlight_graph::ops::elementwise::chain::{Operand, Step};
 use firstlight_graph::ops::nn::activation::Activation;
 use firstlight_graph::ops::nn::lstm::Direction;
 use firstlight_graph::ops::nn::window::AutoPad;
-use firstlight_graph::ops::{self, Elementwise, LSTM, MaxPool};
+use firstlight_graph::ops::{self, ConvTranspose, Elementwise, LSTM, MaxPool};
 use firstlight_graph::{Op, OpKind};
 use firstlight_tensor::Tensor;
 
@@ -16,6 +16,7 @@ pub(crate) fn networks(row: &KernelBinding, random: &mut Random) -> Vec<Sample> 
     match row.op {
         OpKind::LayerNormalization => layer_norms(row, random),
         OpKind::MaxPool => max_pools(row, random),
+        OpKind::ConvTranspose => transposed_convolutions(row, random),
         OpKind::GlobalAveragePool => averages(row, random),
         OpKind::LSTM => lstms(row, random),
         OpKind::Elementwise => chains(row, random),
@@ -42,6 +43,40 @@ fn layer_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
         }
     }
     all
+}
+
+fn transposed_convolutions(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    let conv = |strides: &[i64], pads: &[i64], dilations: &[i64], group: i64| ConvTranspose {
+        strides: strides.to_vec(),
+        pads: pads.to_vec(),
+        dilations: dilations.to_vec(),
+        group,
+        ..ConvTranspose::default()
+    };
+    let all: [(&[usize], &[usize], ConvTranspose); 12] = [
+        (&[1, 3, 9], &[3, 2, 4], conv(&[], &[], &[], 1)),
+        (&[2, 4, 9], &[4, 3, 3], conv(&[3], &[1, 2], &[2], 2)),
+        (&[1, 3, 5, 7], &[3, 2, 2, 2], conv(&[2, 2], &[], &[], 1)),
+        (&[1, 24, 40, 44], &[24, 24, 2, 2], conv(&[2, 2], &[], &[], 1)),
+        (&[2, 6, 9, 11], &[6, 4, 3, 3], conv(&[2, 1], &[1, 0, 2, 1], &[1, 2], 2)),
+        (&[1, 20, 30, 50], &[20, 5, 4, 4], conv(&[2, 2], &[1, 1, 1, 1], &[], 1)),
+        (&[1, 2, 3, 1500], &[2, 1, 3, 3], conv(&[1, 1], &[1, 1, 1, 1], &[], 1)),
+        (&[1, 2, 4, 5], &[2, 2, 3, 2], conv(&[3, 4], &[], &[2, 3], 1)),
+        (&[1, 2, 4, 5], &[2, 2, 3, 3], ConvTranspose { output_padding: vec![1, 0], ..conv(&[2, 2], &[], &[], 1) }),
+        (&[1, 2, 4, 5], &[2, 2, 3, 3], ConvTranspose { output_shape: vec![12, 8], ..conv(&[2, 2], &[], &[], 1) }),
+        (&[0, 2, 4], &[2, 2, 3], conv(&[], &[], &[], 1)),
+        (&[1, 1, 1, 1], &[1, 200, 1, 1], conv(&[], &[], &[], 1)),
+    ];
+    let mut samples = vec![];
+    for (x, w, op) in all {
+        for bias in [false, true] {
+            let filters = w[1] * op.group as usize;
+            let mut tensor = |dims: &[usize]| Some(random.finite(row.types[0], dims));
+            let inputs = vec![tensor(x), tensor(w), if bias { tensor(&[filters]) } else { None }];
+            samples.push(Sample { name: format!("{op:?} of {x:?}"), op: op.clone().into(), inputs, n_outputs: 1 });
+        }
+    }
+    samples
 }
 
 fn chains(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {

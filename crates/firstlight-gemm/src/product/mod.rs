@@ -279,6 +279,15 @@ impl Addend<'_> {
 }
 
 impl Isa {
+    /// Writes a whole product to `out`, row after row; gives `false`, and writes nothing, if the operands, the output or the scratch do
+    /// not fit each other. Scratch as for [`Isa::product_tile`].
+    #[must_use]
+    pub fn product(self, product: &Product<'_>, out: &mut [f32], scratch: &mut [f32]) -> bool {
+        let (m, n) = (product.lhs.rows(), product.rhs.n());
+        // SAFETY: the output is borrowed mutably, and operands are borrowed too, so that they do not overlap.
+        Out::new(out, m, n, n).is_some_and(|out| unsafe { self.product_tile(product, out, 0..m, 0..n, scratch) })
+    }
+
     /// Writes the tile `rows x cols` of `out`; gives `false`, and writes nothing, if the operands, the output or the scratch do not fit
     /// the tile or each other.
     ///

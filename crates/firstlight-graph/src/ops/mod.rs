@@ -66,6 +66,7 @@ op_table! {
     Const: control::constant,
     ConstantOfShape: shape::constant_of_shape,
     Conv: nn::conv,
+    ConvTranspose: nn::conv_transpose,
     Div: elementwise::div,
     Elementwise: elementwise::chain,
     Equal: elementwise::equal,

@@ -46,6 +46,7 @@ const OPS: &[OpImport] = &[
     onnx("Constant", 1, control::constant),
     onnx("ConstantOfShape", 9, shape::constant_of_shape),
     onnx("Conv", 1, nn::conv),
+    onnx("ConvTranspose", 1, nn::conv_transpose),
     onnx("Div", 1, elementwise::div),
     onnx("Equal", 1, elementwise::equal),
     onnx("Erf", 9, elementwise::erf),

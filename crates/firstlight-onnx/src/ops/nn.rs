@@ -34,6 +34,20 @@ pub(super) fn conv(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     ctx.emit(op)
 }
 
+pub(super) fn conv_transpose(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let op = ops::ConvTranspose {
+        auto_pad: auto_pad(ctx)?,
+        dilations: list(ctx, "dilations")?,
+        group: ctx.int("group")?.unwrap_or(1),
+        kernel_shape: list(ctx, "kernel_shape")?,
+        output_padding: list(ctx, "output_padding")?,
+        output_shape: list(ctx, "output_shape")?,
+        pads: list(ctx, "pads")?,
+        strides: list(ctx, "strides")?,
+    };
+    ctx.emit(op)
+}
+
 /// Up to opset 6 the addend broadcast only when told; a full one is the same either way.
 pub(super) fn gemm(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     if ctx.opset < 7 {

@@ -4,6 +4,7 @@ pub mod activation;
 pub mod average_pool;
 pub mod batch_normalization;
 pub mod conv;
+pub mod conv_transpose;
 pub mod fused;
 pub mod gemm;
 pub mod global_average_pool;
