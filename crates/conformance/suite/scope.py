@@ -22,12 +22,13 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Add And AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose Div Equal
-    Erf Exp Expand Flatten Gather GatherElements Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual
-    HardSigmoid HardSwish Identity If LSTM LayerNormalization Less LessOrEqual Loop MatMul Max MaxPool Min Mod Mul
-    NonZero Not Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
-    ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Size Slice Softmax Split Sqrt Squeeze
-    Sub Tanh Transpose Unsqueeze Where
+    Abs Add And AveragePool BatchNormalization Cast Ceil Celu Clip Concat Constant ConstantOfShape Conv
+    ConvTranspose Cos Div Elu Equal Erf Exp Expand Flatten Floor Gather GatherElements Gelu Gemm GlobalAveragePool
+    GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish Identity If IsInf IsNaN LSTM LayerNormalization
+    LeakyRelu Less LessOrEqual Log Loop MatMul Max MaxPool Min Mish Mod Mul Neg NonZero Not Pad Pow Range Reciprocal
+    ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+    ReduceSumSquare Relu Reshape Round Selu Shape Sigmoid Sign Sin Size Slice Softmax Softplus Softsign Split Sqrt
+    Squeeze Sub Tanh ThresholdedRelu Transpose Unsqueeze Where
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.

@@ -52,21 +52,31 @@ const STEP: usize = 4_001;
 fn sweep() -> Vec<f32> {
     let special =
         [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, f32::MAX, f32::MIN, 1e-45, -1e-45];
-    let near = [0.921875, 88.72284, -87.33655, -103.97208, -103.28, 4.0, 3.919206, 10.0, -17.0]
-        .into_iter()
-        .flat_map(|x: f32| (-3..=3).map(move |d: i32| f32::from_bits(x.to_bits().wrapping_add_signed(d))));
+    let near = [
+        1.0, 0.5, 1.5, 0.70710677, 8388608.0, -0.5, -1.0, 0.921875, 88.72284, -87.33655, -103.97208, -103.28, 4.0,
+        3.919206, 10.0, -17.0,
+    ]
+    .into_iter()
+    .flat_map(|x: f32| (-3..=3).map(move |d: i32| f32::from_bits(x.to_bits().wrapping_add_signed(d))));
     (0..=u32::MAX).step_by(STEP).map(f32::from_bits).chain(special).chain(near).collect()
 }
 
 #[test]
 fn functions_stay_within_their_ulps_and_agree_over_instruction_sets() {
     type Case = (Unary, fn(f64) -> f64, f64);
-    let cases: [Case; 5] = [
+    let cases: [Case; 12] = [
         (Unary::Exp, f64::exp, 1.1),
         (Unary::Tanh, f64::tanh, 2.6),
         (Unary::Sigmoid, sigmoid64, 2.4),
         (Unary::Erf, erf64, 1.1),
         (Unary::Sqrt, f64::sqrt, 0.5),
+        (Unary::Log, f64::ln, 1.0),
+        (Unary::Elu { alpha: 1.0 }, |x| if x < 0.0 { x.exp_m1() } else { x }, 1.1),
+        (Unary::Selu { alpha: 0.5, gamma: 3.0 }, |x| 3.0 * if x < 0.0 { 0.5 * x.exp_m1() } else { x }, 2.0),
+        (Unary::Celu { alpha: 2.0 }, |x| if x < 0.0 { 2.0 * (x / 2.0).exp_m1() } else { x }, 1.1),
+        (Unary::Celu { alpha: -2.0 }, |x| if x < 0.0 { -2.0 * (x / -2.0).exp_m1() } else { x }, 1.5),
+        (Unary::Softplus, |x| x.max(0.0) + (-x.abs()).exp().ln_1p(), 2.0),
+        (Unary::Softsign, |x| x / (1.0 + x.abs()), 1.6),
     ];
     let x = sweep();
     for (op, f, bound) in cases {
@@ -115,10 +125,16 @@ fn simple_functions_match_scalar_code() {
         if x > max { max } else { x }
     };
     type Case<'a> = (Unary, &'a dyn Fn(f32) -> f32);
-    let cases: [Case<'_>; 8] = [
+    let cases: [Case<'_>; 14] = [
         (Unary::Reciprocal, &|x| 1.0 / x),
         (Unary::HardSigmoid { alpha: 0.3, beta: -0.1 }, &|x| hard(x, 0.3, -0.1)),
         (Unary::HardSigmoid { alpha: -1.5, beta: 0.5 }, &|x| hard(x, -1.5, 0.5)),
+        (Unary::Floor, &f32::floor),
+        (Unary::Ceil, &f32::ceil),
+        (Unary::Round, &f32::round_ties_even),
+        (Unary::Sign, &|x| if x == 0.0 { 0.0 } else { x.signum() }),
+        (Unary::LeakyRelu { alpha: 0.1 }, &|x| if x < 0.0 { 0.1 * x } else { x }),
+        (Unary::ThresholdedRelu { alpha: -0.5 }, &|x| if x > -0.5 { x } else { 0.0 }),
         (Unary::HardSwish, &|x| x * hard(x, 1.0 / 6.0, 0.5)),
         (Unary::Clip { min: -0.5, max: 6.0 }, &|x| clip(x, -0.5, 6.0)),
         (Unary::Clip { min: 6.0, max: 0.0 }, &|x| clip(x, 6.0, 0.0)),
@@ -135,6 +151,29 @@ fn simple_functions_match_scalar_code() {
                 let same = y.to_bits() == want.to_bits() || (y.is_nan() && want.is_nan());
                 assert!(same, "{op:?} of {x:?} on {isa:?} is {y:?}, expected {want:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn gelu_and_mish_are_near_in_units_of_the_argument() {
+    let exact = |x: f64| 0.5 * x * (1.0 + erf64(x / 2f64.sqrt()));
+    let tanh = |x: f64| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh());
+    let mish = |x: f64| x * (x.max(0.0) + (-x.abs()).exp().ln_1p()).tanh();
+    let x = sweep();
+    for (op, f) in [(Unary::Gelu, &exact as &dyn Fn(f64) -> f64), (Unary::GeluTanh, &tanh), (Unary::Mish, &mish)] {
+        let mut first: Option<Vec<u32>> = None;
+        for isa in isas() {
+            let mut y = vec![7.0; x.len()];
+            isa.unary(op, &x, &mut y);
+            for (x, y) in x.iter().zip(&y) {
+                let want = f(f64::from(*x));
+                let near = (f64::from(*y) - want).abs() <= 2e-7 * f64::from(x.abs()) + 1e-44;
+                let same = (y.is_nan() && want.is_nan()) || f64::from(*y) == want;
+                assert!(near || same, "{op:?} of {x:?} on {isa:?} is {y:?}, expected {want:?}");
+            }
+            let bits: Vec<u32> = y.iter().map(|y| if y.is_nan() { 0x7fc0_0000 } else { y.to_bits() }).collect();
+            assert!(*first.get_or_insert_with(|| bits.clone()) == bits, "{op:?} differs on {isa:?}");
         }
     }
 }

@@ -36,6 +36,36 @@ pub enum Unary {
     HardSwish,
     /// `x`, not below `min`, then not above `max`
     Clip { min: f32, max: f32 },
+    /// The natural logarithm
+    Log,
+    /// The greatest integer that is not above `x`
+    Floor,
+    /// The least integer that is not below `x`
+    Ceil,
+    /// The nearest integer, the even one of two
+    Round,
+    /// 1, 0 or -1, as `x` is above, at or below 0; NaN stays
+    Sign,
+    /// `x` where it is not below 0, else `alpha * x`
+    LeakyRelu { alpha: f32 },
+    /// `x` where it is not below 0, else `alpha * (e^x - 1)`
+    Elu { alpha: f32 },
+    /// `gamma` times `Elu`
+    Selu { alpha: f32, gamma: f32 },
+    /// `x` where it is not below 0, else `alpha * (e^(x / alpha) - 1)`
+    Celu { alpha: f32 },
+    /// `ln(1 + e^x)`
+    Softplus,
+    /// `x / (1 + |x|)`
+    Softsign,
+    /// `x / 2 * (1 + erf(x / sqrt(2)))`
+    Gelu,
+    /// `x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))`
+    GeluTanh,
+    /// `x * tanh(ln(1 + e^x))`
+    Mish,
+    /// `x` where it is above `alpha`, else 0
+    ThresholdedRelu { alpha: f32 },
 }
 
 /// A function of two values.
@@ -179,6 +209,66 @@ pub(crate) unsafe fn unary<S: Simd>(s: S, op: Unary, x: *const f32, out: *mut f3
         Unary::Clip { min, max } => each!(
             #[inline(always)]
             |v| math::clip(s, v, min, max)
+        ),
+        Unary::Log => each!(
+            #[inline(always)]
+            |v| math::log(s, v)
+        ),
+        Unary::Floor => each!(
+            #[inline(always)]
+            |v| math::floor(s, v)
+        ),
+        Unary::Ceil => each!(
+            #[inline(always)]
+            |v| math::ceil(s, v)
+        ),
+        Unary::Round => each!(
+            #[inline(always)]
+            |v| math::round(s, v)
+        ),
+        Unary::Sign => each!(
+            #[inline(always)]
+            |v| math::sign(s, v)
+        ),
+        Unary::LeakyRelu { alpha } => each!(
+            #[inline(always)]
+            |v| s.select_lt(v, s.splat(0.0), s.mul(s.splat(alpha), v), v)
+        ),
+        Unary::Elu { alpha } => each!(
+            #[inline(always)]
+            |v| math::elu(s, v, alpha)
+        ),
+        Unary::Selu { alpha, gamma } => each!(
+            #[inline(always)]
+            |v| s.mul(s.splat(gamma), math::elu(s, v, alpha))
+        ),
+        Unary::Celu { alpha } => each!(
+            #[inline(always)]
+            |v| math::celu(s, v, alpha)
+        ),
+        Unary::Softplus => each!(
+            #[inline(always)]
+            |v| math::softplus(s, v)
+        ),
+        Unary::Softsign => each!(
+            #[inline(always)]
+            |v| s.div(v, s.add(s.splat(1.0), s.abs(v)))
+        ),
+        Unary::Gelu => each!(
+            #[inline(always)]
+            |v| math::gelu(s, v)
+        ),
+        Unary::GeluTanh => each!(
+            #[inline(always)]
+            |v| math::gelu_tanh(s, v)
+        ),
+        Unary::Mish => each!(
+            #[inline(always)]
+            |v| math::mish(s, v)
+        ),
+        Unary::ThresholdedRelu { alpha } => each!(
+            #[inline(always)]
+            |v| s.select_lt(s.splat(alpha), v, v, s.splat(0.0))
         ),
     }
 }

@@ -19,6 +19,9 @@ pub(crate) const LANES: usize = 16;
 /// `1.5 * 2^23`: adding and subtracting it rounds a small f32 to the nearest integer.
 pub(crate) const ROUND_MAGIC: f32 = 12_582_912.0;
 
+/// The bits of `sqrt(1/2)`.
+pub(crate) const SQRT_HALF_BITS: i32 = 0x3f35_04f3;
+
 /// Arithmetic on 16 f32 lanes; the methods' results are bit-identical over implementors.
 ///
 /// Pointers need no alignment.
@@ -60,6 +63,9 @@ pub(crate) trait Simd: Copy {
     fn select_nan(self, a: Self::V, x: Self::V, y: Self::V) -> Self::V;
     /// `p * 2^n`, rounded once, where `t = n + ROUND_MAGIC`, `|n| <= 151` and `|p|` is in `[0.5, 2]` (or NaN).
     fn scale(self, p: Self::V, t: Self::V) -> Self::V;
+    /// `(m, e)` with `x = m * 2^e` and `sqrt(1/2) <= m < sqrt(2)`; `x` is positive, finite and normal, or the result is
+    /// any one, the same on every instruction set.
+    fn split(self, x: Self::V) -> (Self::V, Self::V);
 
     /// 4x4 transposes inside each group of four lanes: out `i`, lane `4g + j` is in `j`, lane `4g + i`.
     fn transpose4(self, rows: [Self::V; 4]) -> [Self::V; 4];

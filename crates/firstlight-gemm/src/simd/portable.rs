@@ -1,6 +1,6 @@
 //! The lanes as a plain array: for CPUs without vector rows, and the model that the vector rows must match.
 
-use super::{LANES, ROUND_MAGIC, Simd};
+use super::{LANES, ROUND_MAGIC, SQRT_HALF_BITS, Simd};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portable;
@@ -89,6 +89,12 @@ impl Simd for Portable {
             let pow2 = |n: i32| f32::from_bits((n.wrapping_add(127) as u32) << 23);
             p * pow2(half) * pow2(n.wrapping_sub(half))
         })
+    }
+    #[inline(always)]
+    fn split(self, x: V) -> (V, V) {
+        let exponent = |x: f32| (x.to_bits() as i32).wrapping_sub(SQRT_HALF_BITS) >> 23;
+        let mantissa = |x: f32| f32::from_bits((x.to_bits() as i32).wrapping_sub(exponent(x) << 23) as u32);
+        (x.map(mantissa), x.map(|x| exponent(x) as f32))
     }
     #[inline(always)]
     fn transpose4(self, rows: [V; 4]) -> [V; 4] {

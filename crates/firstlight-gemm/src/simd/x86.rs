@@ -1,6 +1,6 @@
 //! The lanes as one zmm register (AVX-512) or two ymm registers (AVX2 with FMA).
 
-use super::{LANES, ROUND_MAGIC, Simd};
+use super::{LANES, ROUND_MAGIC, SQRT_HALF_BITS, Simd};
 use std::arch::x86_64::*;
 
 /// Proof that the CPU has AVX-512 F, BW, DQ and VL, and AVX2 and FMA.
@@ -119,6 +119,15 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn scale(self, p: __m512, t: __m512) -> __m512 {
         isa!(_mm512_scalef_ps(p, _mm512_sub_ps(t, _mm512_set1_ps(ROUND_MAGIC))))
+    }
+    #[inline(always)]
+    fn split(self, x: __m512) -> (__m512, __m512) {
+        isa!({
+            let bits = _mm512_castps_si512(x);
+            let e = _mm512_srai_epi32::<23>(_mm512_sub_epi32(bits, _mm512_set1_epi32(SQRT_HALF_BITS)));
+            let m = _mm512_sub_epi32(bits, _mm512_slli_epi32::<23>(e));
+            (_mm512_castsi512_ps(m), _mm512_cvtepi32_ps(e))
+        })
     }
     #[inline(always)]
     fn transpose4(self, [a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
@@ -314,6 +323,20 @@ impl Simd for Avx2 {
             })
         }
         [half(self, p[0], t[0]), half(self, p[1], t[1])]
+    }
+    #[inline(always)]
+    fn split(self, x: Pair) -> (Pair, Pair) {
+        #[inline(always)]
+        fn half(_: Avx2, x: __m256) -> (__m256, __m256) {
+            isa!({
+                let bits = _mm256_castps_si256(x);
+                let e = _mm256_srai_epi32::<23>(_mm256_sub_epi32(bits, _mm256_set1_epi32(SQRT_HALF_BITS)));
+                let m = _mm256_sub_epi32(bits, _mm256_slli_epi32::<23>(e));
+                (_mm256_castsi256_ps(m), _mm256_cvtepi32_ps(e))
+            })
+        }
+        let ((m0, e0), (m1, e1)) = (half(self, x[0]), half(self, x[1]));
+        ([m0, m1], [e0, e1])
     }
     #[inline(always)]
     fn transpose4(self, [a, b, c, d]: [Pair; 4]) -> [Pair; 4] {

@@ -60,3 +60,101 @@ fn bound(ctx: &mut NodeCtx<'_, '_>, x: ValueId, name: &str) -> Result<Option<Val
     };
     Ok(Some(ctx.constant(name, tensor)))
 }
+
+pub(super) fn abs(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Abs)
+}
+
+pub(super) fn ceil(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Ceil)
+}
+
+pub(super) fn cos(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Cos)
+}
+
+pub(super) fn floor(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Floor)
+}
+
+pub(super) fn is_nan(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::IsNaN)
+}
+
+pub(super) fn log(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Log)
+}
+
+pub(super) fn mish(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Mish)
+}
+
+pub(super) fn neg(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Neg)
+}
+
+pub(super) fn round(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Round)
+}
+
+pub(super) fn sign(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Sign)
+}
+
+pub(super) fn sin(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Sin)
+}
+
+pub(super) fn softplus(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Softplus)
+}
+
+pub(super) fn softsign(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    unary(ctx, ops::Softsign)
+}
+
+pub(super) fn celu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let alpha = ctx.float("alpha")?.unwrap_or(ops::Celu::default().alpha);
+    unary(ctx, ops::Celu { alpha })
+}
+
+pub(super) fn elu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let alpha = ctx.float("alpha")?.unwrap_or(ops::Elu::default().alpha);
+    unary(ctx, ops::Elu { alpha })
+}
+
+pub(super) fn leaky_relu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let alpha = ctx.float("alpha")?.unwrap_or(ops::LeakyRelu::default().alpha);
+    unary(ctx, ops::LeakyRelu { alpha })
+}
+
+pub(super) fn thresholded_relu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let alpha = ctx.float("alpha")?.unwrap_or(ops::ThresholdedRelu::default().alpha);
+    unary(ctx, ops::ThresholdedRelu { alpha })
+}
+
+/// The defaults had fewer digits up to opset 5.
+pub(super) fn selu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let default = match ctx.opset {
+        ..6 => ops::Selu { alpha: 1.6732, gamma: 1.0507 },
+        _ => ops::Selu::default(),
+    };
+    let alpha = ctx.float("alpha")?.unwrap_or(default.alpha);
+    let gamma = ctx.float("gamma")?.unwrap_or(default.gamma);
+    unary(ctx, ops::Selu { alpha, gamma })
+}
+
+pub(super) fn gelu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let tanh = match ctx.text("approximate")? {
+        None | Some("none") => false,
+        Some("tanh") => true,
+        Some(other) => return Err(ctx.error(format!("attribute `approximate` is {other:?}, expected none or tanh"))),
+    };
+    ctx.emit(ops::Gelu { tanh })
+}
+
+pub(super) fn is_inf(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let negative = ctx.flag("detect_negative", true)?;
+    let positive = ctx.flag("detect_positive", true)?;
+    ctx.emit(ops::IsInf { negative, positive })
+}

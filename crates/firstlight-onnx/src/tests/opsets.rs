@@ -254,3 +254,21 @@ fn hard_functions_and_their_defaults() {
     assert_eq!(one(14, "HardSwish", &["x"], |_| ()), "%2 = HardSwish(%0)");
     assert!(one(13, "HardSwish", &["x"], |_| ()).contains("14"));
 }
+
+#[test]
+fn functions_and_their_attributes() {
+    assert_eq!(one(6, "Selu", &["x"], |_| ()), "%2 = Selu(%0) {alpha=1.6732632, gamma=1.050701}");
+    assert_eq!(one(5, "Selu", &["x"], |_| ()), "%2 = Selu(%0) {alpha=1.6732, gamma=1.0507}");
+    let old = |n: &mut Writer| attr_ints(n, "consumed_inputs", &[0]);
+    assert_eq!(one(1, "LeakyRelu", &["x"], old), "%2 = LeakyRelu(%0) {alpha=0.01}");
+    assert!(one(6, "LeakyRelu", &["x"], old).contains("not one that the op has at opset 6"));
+    assert_eq!(one(1, "Elu", &["x"], |_| ()), "%2 = Elu(%0) {alpha=1.0}");
+    assert_eq!(one(20, "Gelu", &["x"], |_| ()), "%2 = Gelu(%0) {tanh=false}");
+    let tanh = |n: &mut Writer| _ = n.message(5, |a| _ = a.text(1, "approximate").i64(20, 3).text(4, "tanh"));
+    assert_eq!(one(20, "Gelu", &["x"], tanh), "%2 = Gelu(%0) {tanh=true}");
+    let wrong = |n: &mut Writer| _ = n.message(5, |a| _ = a.text(1, "approximate").i64(20, 3).text(4, "erf"));
+    assert!(one(20, "Gelu", &["x"], wrong).contains("expected none or tanh"));
+    let negative = |n: &mut Writer| attr_int(n, "detect_positive", 0);
+    assert_eq!(one(10, "IsInf", &["x"], negative), "%2 = IsInf(%0) {negative=true, positive=false}");
+    assert!(one(19, "Gelu", &["x"], |_| ()).contains("20"));
+}

@@ -1,34 +1,54 @@
 //! Ops that compute each element from the elements at the same place, and what they share.
 
+pub mod abs;
 pub mod add;
 pub mod and;
 pub mod cast;
+pub mod ceil;
+pub mod celu;
 pub mod chain;
 pub mod clip;
+pub mod cos;
 pub mod div;
+pub mod elu;
 pub mod equal;
 pub mod erf;
 pub mod exp;
+pub mod floor;
+pub mod gelu;
 pub mod greater;
 pub mod greater_or_equal;
 pub mod hard_sigmoid;
 pub mod hard_swish;
 pub mod identity;
+pub mod is_inf;
+pub mod is_nan;
+pub mod leaky_relu;
 pub mod less;
 pub mod less_or_equal;
+pub mod log;
 pub mod max;
 pub mod min;
+pub mod mish;
 pub mod mod_op;
 pub mod mul;
+pub mod neg;
 pub mod not;
 mod ordered;
 pub mod pow;
 pub mod reciprocal;
 pub mod relu;
+pub mod round;
+pub mod selu;
 pub mod sigmoid;
+pub mod sign;
+pub mod sin;
+pub mod softplus;
+pub mod softsign;
 pub mod sqrt;
 pub mod sub;
 pub mod tanh;
+pub mod thresholded_relu;
 pub mod where_op;
 
 use crate::infer::broadcast_dims;
@@ -132,6 +152,18 @@ pub(crate) fn map_bools(ctx: &mut RefCtx<'_>, f: impl Fn(bool, bool) -> bool) ->
     let (a, b) = (broadcast_view(&a, &shape)?.bools()?, broadcast_view(&b, &shape)?.bools()?);
     for ((out, a), b) in output.iter_mut().zip(a).zip(b) {
         *out = f(a, b).into();
+    }
+    Ok(())
+}
+
+/// Fills the bool output with `f` of the words that hold the operand's elements.
+pub(crate) fn test_bits<W: bytemuck::Pod>(ctx: &mut RefCtx<'_>, f: impl Fn(W) -> bool) -> Result<(), OpError> {
+    let input = ctx.input(0)?;
+    let output = ctx.output(0)?;
+    expect_dtype("output 0", DType::Bool, output.dtype())?;
+    expect_shape("output 0", input.shape(), output.shape())?;
+    for (out, &x) in output.words_mut::<u8>()?.iter_mut().zip(input.words::<W>()?.iter()) {
+        *out = f(x).into();
     }
     Ok(())
 }
