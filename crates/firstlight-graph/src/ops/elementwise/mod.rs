@@ -2,6 +2,11 @@
 
 pub mod add;
 pub mod and;
+pub mod bit_shift;
+pub mod bitwise_and;
+pub mod bitwise_not;
+pub mod bitwise_or;
+pub mod bitwise_xor;
 pub mod cast;
 pub mod chain;
 pub mod clip;
@@ -14,6 +19,7 @@ pub mod greater_or_equal;
 pub mod hard_sigmoid;
 pub mod hard_swish;
 pub mod identity;
+mod ints;
 pub mod less;
 pub mod less_or_equal;
 pub mod max;
@@ -21,7 +27,9 @@ pub mod min;
 pub mod mod_op;
 pub mod mul;
 pub mod not;
+pub mod or;
 mod ordered;
+pub mod p_relu;
 pub mod pow;
 pub mod reciprocal;
 pub mod relu;
@@ -30,6 +38,7 @@ pub mod sqrt;
 pub mod sub;
 pub mod tanh;
 pub mod where_op;
+pub mod xor;
 
 use crate::infer::broadcast_dims;
 use crate::op::{Arity, Param, RefCtx, TypeRef};
@@ -39,6 +48,7 @@ use crate::{InferCtx, OpError, OutInfo};
 use firstlight_tensor::{DType, Element, Layout, Shape, TensorView, bf16, f16};
 use smallvec::SmallVec;
 
+pub(crate) use ints::{complement, map_ints};
 pub(crate) use ordered::{compare_numbers, prefer};
 
 /// Inputs of a binary op whose operands have one type.
