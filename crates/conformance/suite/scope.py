@@ -22,10 +22,12 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Add And AveragePool BatchNormalization Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten
-    Gather GatherElements Gemm GlobalAveragePool Greater GreaterOrEqual Identity If LSTM LayerNormalization Less
-    LessOrEqual Loop MatMul Max MaxPool Min Mod Mul NonZero Not Pad Pow Range ReduceMean Relu Reshape Shape Sigmoid
-    Size Slice Softmax Split Sqrt Squeeze Sub Transpose Unsqueeze Where
+    Add And AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Clip Compress
+    Concat Constant ConstantOfShape Conv CumSum DepthToSpace Div Dropout Equal Erf Exp Expand EyeLike Flatten Gather
+    GatherElements GatherND Gemm GlobalAveragePool Greater GreaterOrEqual HardSigmoid HardSwish Identity If LSTM
+    LayerNormalization Less LessOrEqual Loop MatMul Max MaxPool Mean Min Mod Mul NonZero Not OneHot Or PRelu Pad Pow
+    Range Reciprocal ReduceMean Relu Reshape ReverseSequence Scatter ScatterElements ScatterND Shape Sigmoid Size
+    Slice Softmax SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Trilu Unsqueeze Where Xor
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.

@@ -95,12 +95,19 @@ impl TupleGeometry {
     ///
     /// **Errors**: ranks or shared dimensions that differ; tuples longer than the data has dimensions; sizes that overflow.
     pub fn new(data: &[usize], indices: &[usize], batch_dims: usize) -> Result<TupleGeometry, OpError> {
-        let symbolic = |dims: &[usize]| SymShape::from(&Shape::from(dims));
-        let dims = infer_slices(&symbolic(data), &symbolic(indices), batch_dims, 1)?;
-        let dims = dims.known().ok_or_else(|| OpError::shape("the slices' shape is not known"))?;
+        let fits = match indices.split_last() {
+            Some((&tuple, tuples)) if batch_dims <= tuples.len() && batch_dims <= data.len() => {
+                let from = batch_dims.checked_add(tuple).filter(|&from| from <= data.len());
+                from.filter(|_| data[..batch_dims] == tuples[..batch_dims]).map(|from| (tuples, from))
+            }
+            _ => None,
+        };
+        let (tuples, from) = fits.ok_or_else(|| {
+            misfit(&SymShape::from(&Shape::from(data)), &SymShape::from(&Shape::from(indices)), batch_dims)
+        })?;
+        let dims: Shape = tuples.iter().chain(&data[from..]).copied().collect();
         product(&dims)?;
-        let from = batch_dims + indices.last().copied().unwrap_or(0);
-        let (tuples, slice) = (&indices[batch_dims..indices.len() - 1], product(&data[from..])?);
+        let (tuples, slice) = (&tuples[batch_dims..], product(&data[from..])?);
         let mut steps: SmallVec<[usize; 6]> = SmallVec::new();
         let mut step = slice;
         for &size in data[batch_dims..from].iter().rev() {

@@ -41,7 +41,7 @@ impl OpDef for Tile {
         check_output(ctx, 0, &geometry.dims)?;
         // The input's own layout may be strided: its words are taken in order first.
         let dense = dense_bytes(&input)?;
-        let layout = Layout::strided(&geometry.view, &geometry.steps, 0, input.n_elems());
+        let layout = Layout::strided(&Shape::from(&geometry.view[..]), &geometry.steps, 0, input.n_elems());
         match layout {
             _ if product(&geometry.dims)? == 0 => Ok(()),
             Some(layout) => copy_view(ctx, &TensorView::new(input.dtype(), layout, &dense)),
@@ -56,7 +56,7 @@ pub struct TileGeometry {
     /// Shape of the output.
     pub dims: Shape,
     /// Repeats and sizes of the input in turn.
-    pub view: Shape,
+    pub view: SmallVec<[usize; 12]>,
     /// Steps of the view in elements.
     pub steps: SmallVec<[isize; 12]>,
 }
