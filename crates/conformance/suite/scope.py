@@ -24,10 +24,11 @@ from run_suite import RANDOM
 OPS = set("""
     Add And AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Clip Compress
     Concat Constant ConstantOfShape Conv CumSum DepthToSpace Div Dropout Equal Erf Exp Expand EyeLike Flatten Gather
-    GatherElements GatherND Gemm GlobalAveragePool Greater GreaterOrEqual HardSigmoid HardSwish Identity If LSTM
-    LayerNormalization Less LessOrEqual Loop MatMul Max MaxPool Mean Min Mod Mul NonZero Not OneHot Or PRelu Pad Pow
-    Range Reciprocal ReduceMean Relu Reshape ReverseSequence Scatter ScatterElements ScatterND Shape Sigmoid Size
-    Slice Softmax SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Trilu Unsqueeze Where Xor
+    GatherElements GatherND Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish Identity
+    If LSTM LayerNormalization Less LessOrEqual Loop MatMul Max MaxPool Mean Min Mod Mul NonZero Not OneHot Or PRelu
+    Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+    ReduceSum ReduceSumSquare Relu Reshape ReverseSequence Scatter ScatterElements ScatterND Shape Sigmoid Size Slice
+    Softmax SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Trilu Unsqueeze Where Xor
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.

@@ -8,7 +8,9 @@ mod feeds;
 mod near;
 mod print;
 mod random;
+mod record;
 mod table;
+mod timeline;
 mod verbs;
 
 use args::Cli;

@@ -19,12 +19,7 @@ pub struct Outputs {
 
 impl Outputs {
     pub(crate) fn new(specs: Arc<[OutputSpec]>, collector: Collector<'_>) -> Result<Outputs, Error> {
-        let tensors: Vec<Tensor> = collector.tensors.into_iter().flatten().collect();
-        if tensors.len() != specs.len() {
-            let problem = format!("the run gave {} of {} outputs", tensors.len(), specs.len());
-            return Err(Error::Output { problem });
-        }
-        Ok(Outputs { specs, tensors })
+        Ok(Outputs { specs, tensors: collector.into_tensors()? })
     }
 
     /// The output of a name.
@@ -89,6 +84,18 @@ pub(crate) struct Collector<'a> {
 impl<'a> Collector<'a> {
     pub(crate) fn new(n_outputs: usize, budget: &'a Arc<Budget>) -> Collector<'a> {
         Collector { tensors: vec![None; n_outputs], budget, reserved: Vec::with_capacity(n_outputs) }
+    }
+
+    /// What was collected, in order.
+    ///
+    /// **Errors**: an output that the run did not give.
+    pub(crate) fn into_tensors(self) -> Result<Vec<Tensor>, Error> {
+        let n_outputs = self.tensors.len();
+        let tensors: Vec<Tensor> = self.tensors.into_iter().flatten().collect();
+        match tensors.len() == n_outputs {
+            true => Ok(tensors),
+            false => Err(Error::Output { problem: format!("the run gave {} of {n_outputs} outputs", tensors.len()) }),
+        }
     }
 }
 

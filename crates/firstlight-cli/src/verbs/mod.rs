@@ -13,19 +13,14 @@ mod trace;
 use crate::Failure;
 use clap::Subcommand;
 
+/// The first line of what a verb's arguments say of themselves is the verb's line in the overview.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say whether a model can run here, and everything that stands in its way
     Check(check::CheckArgs),
-    /// Show what a run does, step by step, and why
     Explain(explain::ExplainArgs),
-    /// Show what a model file holds: inputs, outputs, symbols, ops, weights
     Inspect(inspect::InspectArgs),
-    /// Show the ops that models may use, and what computes them
     Ops(ops::OpsArgs),
-    /// Run a model and print or write its outputs
     Run(run::RunArgs),
-    /// Run a model once and write what was compiled and executed when, as a Chrome trace
     Trace(trace::TraceArgs),
 }
 

@@ -4,16 +4,19 @@
 
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
-use crate::{Failure, print};
+use crate::record::{Record, Recorder, Spans};
+use crate::{Failure, print, timeline};
 use clap::Args;
-use firstlight::{Event, EventSink, RunOptions, files};
+use firstlight::{RunOptions, files};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
-use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+/// Writes what was compiled and executed when, as a Chrome trace.
+///
+/// The model is run; tracks of the trace are the session, the compiler and the executor, and an arrow leads from a
+/// node's compile to its first run.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
@@ -47,12 +50,14 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
         let name = if i == 0 { "model_run (first)" } else { "model_run" };
         spans.push((name, start, recorder.clock.elapsed()));
     }
-    let trace = chrome_trace(&spans, &recorder.into_records());
+    let records = recorder.into_records();
+    let trace = chrome_trace(&spans, &records);
     let n_steps = trace.iter().filter(|event| event["cat"] == "Node").count();
     let mut text = serde_json::to_string(&trace).map_err(|error| Failure::Failed(error.to_string()))?;
     text.push('\n');
     files::write(&args.out, text.as_bytes())?;
     print::note(&format!("{n_steps} steps of {} runs in {}", args.repeat, args.out.display()));
+    print::note(timeline::text(&records, 80).trim_end());
     Ok(())
 }
 
@@ -60,61 +65,6 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
 const SESSION: u32 = 1;
 const COMPILE: u32 = 2;
 const EXECUTE: u32 = 3;
-
-/// Keeps every event with its time and thread.
-#[derive(Debug)]
-struct Recorder {
-    clock: Instant,
-    records: Mutex<Vec<Record>>,
-}
-
-/// An event and when it happened.
-#[derive(Clone, Debug)]
-struct Record {
-    at: Duration,
-    thread: ThreadId,
-    what: What,
-}
-
-#[derive(Clone, Debug)]
-enum What {
-    Compiling,
-    Compiled { node: Box<str>, op: Box<str>, source: Box<str> },
-    Awaiting,
-    Running,
-    Ran { node: Box<str>, op: Box<str> },
-    FirstAnswer,
-}
-
-impl Recorder {
-    fn new() -> Recorder {
-        Recorder { clock: Instant::now(), records: Mutex::new(Vec::with_capacity(4096)) }
-    }
-
-    fn into_records(self) -> Vec<Record> {
-        self.records.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl EventSink for Recorder {
-    fn event(&self, event: &Event<'_>) -> Result<(), String> {
-        let what = match *event {
-            Event::Compiling { .. } => What::Compiling,
-            Event::Compiled { node, op, source } => {
-                What::Compiled { node: node.into(), op: op.into(), source: source.into() }
-            }
-            Event::Awaiting => What::Awaiting,
-            Event::Running { .. } => What::Running,
-            Event::Ran { node, op } => What::Ran { node: node.into(), op: op.into() },
-            Event::FirstAnswer => What::FirstAnswer,
-            // Kinds of events that this trace has no track for.
-            _ => return Ok(()),
-        };
-        let record = Record { at: self.clock.elapsed(), thread: std::thread::current().id(), what };
-        self.records.lock().unwrap_or_else(PoisonError::into_inner).push(record);
-        Ok(())
-    }
-}
 
 /// The trace's events: spans of the session, then what the records tell.
 fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec<Value> {
@@ -128,42 +78,26 @@ fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec
     for (name, from, to) in spans {
         events.push(slice(SESSION, "Session", name, *from, *to, json!({})));
     }
-    // When the thread last turned to a node, and the steps that it is inside of (a loop's step holds its body's).
-    let mut compiling: HashMap<ThreadId, Duration> = HashMap::new();
-    let mut running: HashMap<ThreadId, Vec<Duration>> = HashMap::new();
-    let mut compiled: HashMap<&str, (u64, &str)> = HashMap::new();
-    let mut next_flow = 1u64;
-    for record in records {
-        match &record.what {
-            What::Compiling => _ = compiling.insert(record.thread, record.at),
-            What::Awaiting => {
-                compiling.remove(&record.thread);
-                events.push(instant(COMPILE, "awaiting a value", record.at));
-            }
-            What::Compiled { node, op, source } => {
-                let from = compiling.remove(&record.thread).unwrap_or(record.at);
-                let args = json!({"op_name": op, "node": node, "source": source});
-                events.push(slice(COMPILE, "Compile", &format!("{node}_compile_time"), from, record.at, args));
-                // Inside the slice, not at its end, where it would be tied to nothing.
-                events.push(flow("s", next_flow, COMPILE, from + record.at.saturating_sub(from) / 2));
-                compiled.insert(node, (next_flow, source));
-                next_flow += 1;
-            }
-            What::Running => running.entry(record.thread).or_default().push(record.at),
-            What::Ran { node, op } => {
-                let from = running.get_mut(&record.thread).and_then(Vec::pop).unwrap_or(record.at);
-                let (flow_id, source) = compiled.get(&**node).copied().unwrap_or((0, ""));
-                let args = json!({"op_name": op, "node": node, "source": source, "provider": "cpu"});
-                events.push(slice(EXECUTE, "Node", &format!("{node}_kernel_time"), from, record.at, args));
-                if flow_id != 0 {
-                    events.push(flow("f", flow_id, EXECUTE, from));
-                    // Later runs of the step replay it; no arrow leads to them.
-                    compiled.insert(node, (0, source));
-                }
-            }
-            What::FirstAnswer => events.push(instant(EXECUTE, "first answer", record.at)),
+    let recorded = Spans::of(records);
+    let mut flows: HashMap<&str, u64> = HashMap::new();
+    for (span, id) in recorded.compiled.iter().zip(1u64..) {
+        let args = json!({"op_name": span.op, "node": span.node, "source": span.source});
+        let name = format!("{}_compile_time", span.node);
+        events.push(slice(COMPILE, "Compile", &name, span.from, span.to, args));
+        // Inside the slice, not at its end, where it would be tied to nothing.
+        events.push(flow("s", id, COMPILE, span.from + span.time() / 2));
+        flows.insert(span.node, id);
+    }
+    for span in &recorded.ran {
+        let args = json!({"op_name": span.op, "node": span.node, "source": span.source, "provider": "cpu"});
+        events.push(slice(EXECUTE, "Node", &format!("{}_kernel_time", span.node), span.from, span.to, args));
+        // Later runs of the step replay it; no arrow leads to them.
+        if let Some(id) = flows.remove(span.node) {
+            events.push(flow("f", id, EXECUTE, span.from));
         }
     }
+    events.extend(recorded.awaited.iter().map(|at| instant(COMPILE, "awaiting a value", *at)));
+    events.extend(recorded.first_answers.iter().map(|at| instant(EXECUTE, "first answer", *at)));
     events
 }
 
@@ -188,24 +122,19 @@ fn flow(ph: &str, id: u64, track: u32, at: Duration) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn records(list: &[(u64, What)]) -> Vec<Record> {
-        let thread = std::thread::current().id();
-        list.iter().map(|(at, what)| Record { at: Duration::from_micros(*at), thread, what: what.clone() }).collect()
-    }
+    use crate::record::What;
+    use crate::record::tests::{compiled, ran, records};
 
     #[test]
     fn a_node_is_compiled_then_run_and_an_arrow_joins_them() {
-        let compiled = What::Compiled { node: "a".into(), op: "Add".into(), source: "avx2".into() };
-        let ran = What::Ran { node: "a".into(), op: "Add".into() };
         let list = records(&[
             (1, What::Compiling),
-            (3, compiled),
+            (3, compiled("a")),
             (4, What::Running),
-            (9, ran.clone()),
+            (9, ran("a")),
             (10, What::FirstAnswer),
             (20, What::Running),
-            (21, ran),
+            (21, ran("a")),
         ]);
         let trace = chrome_trace(&[("model_run", Duration::ZERO, Duration::from_micros(30))], &list);
         let of = |key: &str, value: &str| -> Vec<&Value> { trace.iter().filter(|event| event[key] == value).collect() };

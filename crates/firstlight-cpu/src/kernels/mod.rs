@@ -18,6 +18,7 @@ mod epilogue;
 mod expand;
 mod gather;
 mod gemm;
+mod global_pool;
 mod lstm;
 mod matmul;
 mod matmul_plain;
@@ -89,6 +90,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     pool::BINDINGS,
     average_pool::BINDINGS,
     batch_norm::BINDINGS,
+    global_pool::BINDINGS,
     lstm::BINDINGS,
 ];
 

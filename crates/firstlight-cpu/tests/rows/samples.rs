@@ -282,28 +282,39 @@ fn movers(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<
 fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
     let Some(&dtype) = row.types.first() else { return };
     match row.op {
-        OpKind::ReduceMean => {
-            let axes: [(&[usize], &[i64]); 11] = [
+        OpKind::GlobalMaxPool => {
+            for dims in [&[2, 3, 7, 5][..], &[1, 40, 1000], &[30, 40, 7, 7], &[2, 3, 0], &[0, 3, 2]] {
+                add(ops::GlobalMaxPool.into(), vec![Some(random.finite(dtype, dims))]);
+                add(ops::GlobalMaxPool.into(), vec![Some(random.tensor(dtype, dims))]);
+            }
+        }
+        kind if firstlight_graph::ops::reduce::along::Along::of(&reduction(kind, true, false)).is_some() => {
+            let axes: [(&[usize], &[i64]); 16] = [
                 (&[3, 40], &[-1]),
                 (&[40, 3], &[0]),
                 (&[2, 33, 50], &[1]),
                 (&[2, 5, 3, 7], &[2, 3]),
                 (&[2, 5, 3, 7], &[0, 2]),
                 (&[2, 5, 3, 7], &[1, 3]),
+                (&[2, 5, 3, 7, 2], &[0, 2, 4]),
+                (&[3, 4, 5, 70], &[0, 2]),
                 (&[2, 1, 3, 1], &[1]),
                 (&[0, 3], &[1]),
                 (&[3, 0], &[1]),
                 (&[1500, 150], &[1]),
+                (&[1500, 150], &[0]),
                 (&[40, 31, 400], &[1]),
+                (&[40, 31, 400], &[0, 2]),
+                (&[5, 31, 40, 130], &[0, 2]),
             ];
             for (dims, axes) in axes {
                 for keepdims in [false, true] {
-                    let op = ops::ReduceMean { keepdims, noop_with_empty_axes: false };
                     let axes = Tensor::from_slice([axes.len()], axes).unwrap();
-                    add(op.into(), vec![Some(random.finite(dtype, dims)), Some(axes)]);
+                    add(reduction(kind, keepdims, false), vec![Some(random.finite(dtype, dims)), Some(axes)]);
                 }
             }
-            add(ops::ReduceMean::default().into(), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
+            add(reduction(kind, true, false), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
+            add(reduction(kind, true, true), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
         }
         OpKind::Softmax => {
             for (dims, axis) in [
@@ -330,6 +341,23 @@ fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, 
             add(ops::ConstantOfShape { value: random.tensor(dtype, &[1]) }.into(), vec![Some(dims)]);
         }
         _ => {}
+    }
+}
+
+/// A reduction along axes; another op where the kind is none.
+fn reduction(kind: OpKind, keepdims: bool, noop_with_empty_axes: bool) -> Op {
+    match kind {
+        OpKind::ReduceL1 => ops::ReduceL1 { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceL2 => ops::ReduceL2 { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceLogSum => ops::ReduceLogSum { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceLogSumExp => ops::ReduceLogSumExp { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceMax => ops::ReduceMax { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceMean => ops::ReduceMean { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceMin => ops::ReduceMin { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceProd => ops::ReduceProd { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceSum => ops::ReduceSum { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceSumSquare => ops::ReduceSumSquare { keepdims, noop_with_empty_axes }.into(),
+        _ => ops::Identity.into(),
     }
 }
 

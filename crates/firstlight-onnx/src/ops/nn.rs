@@ -78,5 +78,5 @@ pub(super) fn lstm(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
 }
 
 pub(super) fn matmul(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
-    ctx.emit(ops::MatMul)
+    ctx.emit(ops::MatMul::default())
 }
