@@ -141,6 +141,36 @@ impl Isa {
         unsafe { (self.table.binary_scalar)(op, p, b, false, p, x.len()) }
     }
 
+    /// The f16 in `x`, at any alignment, as f32.
+    pub fn widen_f16(self, x: &[u8], out: &mut [f32]) {
+        let n = (x.len() / 2).min(out.len());
+        // SAFETY: `self` exists only where the CPU has the features; both are long enough, and any alignment will do.
+        unsafe { (self.table.widen_f16)(x.as_ptr().cast(), out.as_mut_ptr(), n) }
+    }
+
+    /// The bf16 in `x`, at any alignment, as f32.
+    pub fn widen_bf16(self, x: &[u8], out: &mut [f32]) {
+        let n = (x.len() / 2).min(out.len());
+        // SAFETY: `self` exists only where the CPU has the features; both are long enough, and any alignment will do.
+        unsafe { (self.table.widen_bf16)(x.as_ptr().cast(), out.as_mut_ptr(), n) }
+    }
+
+    /// The bits of the f16 nearest to each value, ties to even.
+    pub fn narrow_f16<'a>(self, x: impl Into<Src<'a>>, out: &mut [u16]) {
+        let x = x.into();
+        let n = x.len().min(out.len());
+        // SAFETY: `self` exists only where the CPU has the features; both are long enough, and any alignment will do.
+        unsafe { (self.table.narrow_f16)(x.as_ptr(), out.as_mut_ptr(), n) }
+    }
+
+    /// The bits of the bf16 nearest to each value, ties to even.
+    pub fn narrow_bf16<'a>(self, x: impl Into<Src<'a>>, out: &mut [u16]) {
+        let x = x.into();
+        let n = x.len().min(out.len());
+        // SAFETY: `self` exists only where the CPU has the features; both are long enough, and any alignment will do.
+        unsafe { (self.table.narrow_bf16)(x.as_ptr(), out.as_mut_ptr(), n) }
+    }
+
     /// The reduction of a row to one value.
     pub fn reduce<'a>(self, op: Reduce, x: impl Into<Src<'a>>) -> f32 {
         let x = x.into();

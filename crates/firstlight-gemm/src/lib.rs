@@ -9,6 +9,7 @@
 //! | add, sub, mul, div, max, min of slices or a slice and a scalar | [`Isa::binary`], [`Isa::binary_scalar`], [`Isa::scalar_binary`] and `_in_place`, with [`Binary`] |
 //! | sum, max, min of a row, or over an outer axis | [`Isa::reduce`], [`Isa::reduce_rows`] with [`Reduce`] |
 //! | the same and more in pieces: sums of squares or exponentials, products | [`FoldLanes`], [`FoldColumns`] with [`Fold`] |
+//! | 16-bit floats to f32 and back | [`Isa::widen_f16`], [`Isa::narrow_f16`] and `_bf16` |
 //! | softmax, layer normalisation of a row | [`Isa::softmax_row`], [`Isa::layer_norm_row`] |
 //! | matrix products and convolutions, a tile at a time, with bias, residual and relu | [`Isa::product_tile`] with [`Product`], [`Out`] |
 //! | depthwise convolution, max and average pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
@@ -25,6 +26,7 @@
 //! ```
 
 mod fold;
+mod halves;
 mod isa;
 mod math;
 mod product;

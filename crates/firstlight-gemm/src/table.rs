@@ -1,6 +1,7 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
 use crate::fold::{self, Fold, Rows};
+use crate::halves;
 use crate::product::micro::{self, MicroOut, Part, Slab};
 use crate::product::{self, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
 use crate::slices::{self, Binary, Reduce, Unary};
@@ -61,6 +62,10 @@ tables! {
     slices::unary(op: Unary, x: *const f32, out: *mut f32, n: usize);
     slices::binary(op: Binary, a: *const f32, b: *const f32, out: *mut f32, n: usize);
     slices::binary_scalar(op: Binary, a: *const f32, b: f32, swap: bool, out: *mut f32, n: usize);
+    halves::widen_f16(x: *const u16, out: *mut f32, n: usize);
+    halves::widen_bf16(x: *const u16, out: *mut f32, n: usize);
+    halves::narrow_f16(x: *const f32, out: *mut u16, n: usize);
+    halves::narrow_bf16(x: *const f32, out: *mut u16, n: usize);
     slices::reduce(op: Reduce, x: *const f32, n: usize) -> f32;
     slices::reduce_rows(op: Reduce, x: *const f32, rows: usize, stride: usize, out: *mut f32, n: usize);
     fold::fold_run(fold: Fold, shift: f32, x: *const f32, n: usize, lanes: *mut f32, first: usize);

@@ -5,7 +5,7 @@ use crate::build::{Builder, Subgraph};
 use crate::error::LoadError;
 use crate::proto::{AttributeValue, GraphProto, NodeProto};
 use firstlight_graph::{Op, Spec, ValueId};
-use firstlight_tensor::{DType, Element, Tensor};
+use firstlight_tensor::{DType, Element, Tensor, bf16, f16};
 use smallvec::SmallVec;
 
 /// Values that a node gives, in the order of its outputs.
@@ -287,6 +287,40 @@ impl<'b, 'm> NodeCtx<'b, 'm> {
         outputs.resize(outputs.len().max(dtypes.len()), "");
         let node = self.builder.push(&self.name, op.into(), inputs, &outputs, dtypes)?;
         Ok((0..outputs.len() as u32).map(|output| ValueId { node, output }).collect())
+    }
+
+    /// Appends a node whose one result is output `i` of the file's node.
+    pub(crate) fn emit_output(
+        &mut self,
+        i: usize,
+        op: impl Into<Op>,
+        inputs: &[Option<ValueId>],
+    ) -> Result<ValueId, LoadError> {
+        let output = self.node.outputs.get(i).copied().unwrap_or("");
+        let name = if i == 0 { self.name.clone() } else { format!("{}/{output}", self.name) };
+        let node = self.builder.push(&name, op.into(), inputs, &[output], &[])?;
+        Ok(ValueId { node, output: 0 })
+    }
+
+    /// The value of an input that is a constant of the file.
+    pub(crate) fn constant_value(&self, value: ValueId) -> Option<&Tensor> {
+        match &self.builder.level().graph.node(value.node).op {
+            Op::Const(constant) => Some(&constant.tensor),
+            _ => None,
+        }
+    }
+
+    /// A number in the element type of a value, as a constant of no dimensions.
+    pub(crate) fn number_like(&mut self, what: &str, like: ValueId, number: f32) -> Result<ValueId, LoadError> {
+        let tensor = match self.dtype(like) {
+            Some(DType::F32) => Tensor::scalar(number),
+            Some(DType::F64) => Tensor::scalar(f64::from(number)),
+            Some(DType::F16) => Tensor::scalar(f16::from_f32(number)),
+            Some(DType::BF16) => Tensor::scalar(bf16::from_f32(number)),
+            Some(other) => return Err(self.error(format!("it takes floating point, not {other}"))),
+            None => return Err(self.unsupported("the element type of its input is not known; declare it in the file")),
+        };
+        Ok(self.constant(what, tensor))
     }
 
     // Subgraphs.

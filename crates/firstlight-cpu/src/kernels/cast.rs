@@ -1,9 +1,11 @@
 //! Cast: every pair of types, converted as the op's reference does.
 
-use super::elementwise::map1;
+use super::elementwise::{map1, zip1};
 use super::rows::{joined, row};
+use super::spread::STREAM_NS;
 use bytemuck::Pod;
 use firstlight_backend::KernelBinding;
+use firstlight_gemm::{Isa, Src};
 use firstlight_graph::OpKind;
 use firstlight_tensor::{DType, bf16, f16};
 use std::marker::PhantomData;
@@ -47,9 +49,19 @@ impl<T: Convert> From<T> {
 struct Pair<T, U>(PhantomData<(T, U)>);
 
 impl<T: Convert, U: Convert> Pair<T, U> {
-    const ROW: KernelBinding = row(OpKind::Cast, &[T::TYPE, U::TYPE], |ctx| {
-        let ns = if T::NARROW || U::NARROW { 2.0 } else { 0.3 };
-        map1(ctx, ns, |x: T::Word| U::from_wide(T::to_wide(x)))
+    const ROW: KernelBinding = row(OpKind::Cast, &[T::TYPE, U::TYPE], |ctx| match (T::TYPE, U::TYPE) {
+        (DType::F16, DType::F32) => zip1(ctx, 2, STREAM_NS, &|x, out| Isa::detect().widen_f16(x, out)),
+        (DType::BF16, DType::F32) => zip1(ctx, 2, STREAM_NS, &|x, out| Isa::detect().widen_bf16(x, out)),
+        (DType::F32, DType::F16) => {
+            zip1(ctx, 4, STREAM_NS, &|x, out| Isa::detect().narrow_f16(Src::from_bytes(x), out))
+        }
+        (DType::F32, DType::BF16) => {
+            zip1(ctx, 4, STREAM_NS, &|x, out| Isa::detect().narrow_bf16(Src::from_bytes(x), out))
+        }
+        _ => {
+            let ns = if T::NARROW || U::NARROW { 2.0 } else { 0.3 };
+            map1(ctx, ns, |x: T::Word| U::from_wide(T::to_wide(x)))
+        }
     });
 }
 

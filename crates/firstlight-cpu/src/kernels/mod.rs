@@ -5,12 +5,15 @@
 
 mod average_pool;
 mod batch_norm;
+mod bitwise;
 mod cast;
 mod chain;
+mod compress;
 mod concat;
 mod conv;
 mod conv_transpose;
 mod copy;
+mod cum_sum;
 mod elementwise;
 mod epilogue;
 mod expand;
@@ -24,6 +27,7 @@ mod matmul_tiles;
 mod modulo;
 mod norm;
 mod number;
+mod one_hot;
 mod ordered;
 mod pad;
 mod pool;
@@ -32,6 +36,7 @@ mod real;
 mod reduce;
 mod rows;
 mod runs;
+mod scatter;
 mod select;
 mod shapes;
 mod slice;
@@ -39,7 +44,10 @@ mod softmax;
 mod split;
 mod spread;
 mod strided;
+mod tile;
 mod transpose;
+mod trilu;
+mod tuples;
 mod unary;
 
 use firstlight_backend::KernelBinding;
@@ -51,6 +59,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::NUMBERS,
     ordered::BINDINGS,
     modulo::BINDINGS,
+    bitwise::BINDINGS,
     unary::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
@@ -63,6 +72,13 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     transpose::BINDINGS,
     concat::BINDINGS,
     split::BINDINGS,
+    tile::BINDINGS,
+    trilu::BINDINGS,
+    tuples::BINDINGS,
+    scatter::BINDINGS,
+    one_hot::BINDINGS,
+    compress::BINDINGS,
+    cum_sum::BINDINGS,
     slice::BINDINGS,
     gather::BINDINGS,
     gather::ELEMENTS,

@@ -32,9 +32,21 @@ struct Rows<T>(PhantomData<T>);
 
 impl<T: Number> Rows<T> {
     const ALL: [KernelBinding; 2] = [
-        row(OpKind::Max, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| if b > a || is_nan(b) { b } else { a })),
-        row(OpKind::Min, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| if b < a || is_nan(b) { b } else { a })),
+        row(OpKind::Max, &[T::TYPE], |ctx| map2(ctx, max::<T>)),
+        row(OpKind::Min, &[T::TYPE], |ctx| map2(ctx, min::<T>)),
     ];
+}
+
+/// The second number where it is greater or NaN, else the first.
+#[inline(always)]
+pub(super) fn max<T: Number>(a: T, b: T) -> T {
+    if b > a || is_nan(b) { b } else { a }
+}
+
+/// The second number where it is less or NaN, else the first.
+#[inline(always)]
+pub(super) fn min<T: Number>(a: T, b: T) -> T {
+    if b < a || is_nan(b) { b } else { a }
 }
 
 #[inline(always)]

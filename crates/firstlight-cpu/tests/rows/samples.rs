@@ -63,11 +63,12 @@ fn retyped(op: &Op, types: &[DType]) -> Op {
 const LARGE: &[usize] = &[29, 47, 101];
 
 fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
-    if row.op == OpKind::Mod {
-        for fmod in [false, true] {
-            pairs(row, random, ops::Mod { fmod }.into(), add);
+    for either in [false, true] {
+        match row.op {
+            OpKind::Mod => pairs(row, random, ops::Mod { fmod: either }.into(), add),
+            OpKind::BitShift => pairs(row, random, ops::BitShift { right: either }.into(), add),
+            _ => {}
         }
-        return;
     }
     let op: Op = match row.op {
         OpKind::Add => ops::Add.into(),
@@ -83,6 +84,13 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
         OpKind::LessOrEqual => ops::LessOrEqual.into(),
         OpKind::Max => ops::Max.into(),
         OpKind::Min => ops::Min.into(),
+        OpKind::Or => ops::Or.into(),
+        OpKind::Xor => ops::Xor.into(),
+        OpKind::BitwiseAnd => ops::BitwiseAnd.into(),
+        OpKind::BitwiseOr => ops::BitwiseOr.into(),
+        OpKind::BitwiseXor => ops::BitwiseXor.into(),
+        OpKind::BitwiseNot => ops::BitwiseNot.into(),
+        OpKind::PRelu => ops::PRelu.into(),
         OpKind::Where => ops::Where.into(),
         OpKind::Abs => ops::Abs.into(),
         OpKind::Ceil => ops::Ceil.into(),

@@ -4,6 +4,7 @@ use super::unary::unary;
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
 use firstlight_graph::{Op, ValueId, ops};
+use firstlight_tensor::Tensor;
 use firstlight_tensor::pb::dtype_of;
 
 /// A binary op. Up to opset 6 the second operand broadcasts only when told, and may be lined up at an axis.
@@ -137,24 +138,126 @@ pub(super) fn less_or_equal(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadErr
     ctx.emit(ops::LessOrEqual)
 }
 
-/// An op of any number of inputs that comes down to one of two: taken from left to right.
+/// An op of any number of inputs that comes down to one of two, taken from left to right.
 fn variadic(ctx: &mut NodeCtx<'_, '_>, op: impl Into<Op>) -> Result<Values, LoadError> {
+    let op = op.into();
+    let (so_far, last) = folded(ctx, &op)?;
+    match last {
+        None => ctx.emit_with(ops::Identity, &[Some(so_far)]),
+        Some(_) => ctx.emit_with(op, &[Some(so_far), last]),
+    }
+}
+
+/// All inputs but the last, joined by an op of two; and the last, unless it is the only one.
+fn folded(ctx: &mut NodeCtx<'_, '_>, op: &Op) -> Result<(ValueId, Option<ValueId>), LoadError> {
     if ctx.opset < 6 {
         ctx.ignore("consumed_inputs");
     }
-    let op = op.into();
-    match ctx.inputs.len() {
-        1 => ctx.emit(ops::Identity),
-        n => {
-            let mut so_far = ctx.needed(0)?;
-            for i in 1..n.saturating_sub(1) {
-                let next = ctx.needed(i)?;
-                so_far = ctx.step(op.clone(), &[so_far, next])?;
-            }
-            let last = ctx.needed(n.saturating_sub(1))?;
-            ctx.emit_with(op, &[Some(so_far), Some(last)])
+    let mut so_far = ctx.needed(0)?;
+    let mut last = None;
+    for i in 1..ctx.inputs.len() {
+        if let Some(previous) = last.replace(ctx.needed(i)?) {
+            so_far = ctx.step(op.clone(), &[so_far, previous])?;
         }
     }
+    Ok((so_far, last))
+}
+
+pub(super) fn sum(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    variadic(ctx, ops::Add)
+}
+
+/// The sum, then one division.
+pub(super) fn mean(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let (so_far, last) = folded(ctx, &ops::Add.into())?;
+    let Some(last) = last else { return ctx.emit_with(ops::Identity, &[Some(so_far)]) };
+    let n = ctx.number_like("n", last, ctx.inputs.len() as f32)?;
+    let sum = ctx.step(ops::Add, &[so_far, last])?;
+    ctx.emit_with(ops::Div, &[Some(sum), Some(n)])
+}
+
+/// Up to opset 6 a slope of one dimension is one a channel.
+pub(super) fn p_relu(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    if ctx.opset >= 7 {
+        return ctx.emit(ops::PRelu);
+    }
+    if ctx.opset < 6 {
+        ctx.ignore("consumed_inputs");
+    }
+    let (x, slope) = (ctx.needed(0)?, ctx.needed(1)?);
+    let is_one = ctx.constant_value(slope).is_some_and(|slope| slope.n_elems() == 1);
+    let slope = if is_one { slope } else { line_up(ctx, x, slope, 1)? };
+    ctx.emit_with(ops::PRelu, &[Some(x), Some(slope)])
+}
+
+pub(super) fn bit_shift(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let direction = ctx.text("direction")?;
+    let right = match ctx.required("direction", direction)? {
+        "LEFT" => false,
+        "RIGHT" => true,
+        other => return Err(ctx.error(format!("attribute `direction` should be LEFT or RIGHT, it is {other:?}"))),
+    };
+    ctx.emit(ops::BitShift { right })
+}
+
+pub(super) fn bitwise_and(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::BitwiseAnd)
+}
+
+pub(super) fn bitwise_not(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::BitwiseNot)
+}
+
+pub(super) fn bitwise_or(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::BitwiseOr)
+}
+
+pub(super) fn bitwise_xor(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::BitwiseXor)
+}
+
+/// Nothing is dropped outside training, which is refused. The mask, all true, had the data's type up to opset 9.
+pub(super) fn dropout(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let training = |ctx: &NodeCtx<'_, '_>, why: &str| {
+        Err(ctx.unsupported(format!("{why}; only inference is supported, where nothing is dropped")))
+    };
+    if ctx.opset < 6 {
+        ctx.ignore("consumed_inputs");
+    }
+    if ctx.opset < 7 && !ctx.flag("is_test", false)? {
+        return training(ctx, "attribute `is_test` is not 1, which asks for training");
+    }
+    if ctx.opset < 12 {
+        ctx.float("ratio")?;
+    } else {
+        ctx.int("seed")?;
+        if let Some(mode) = ctx.input(2) {
+            match ctx.constant_value(mode).map(Tensor::bools) {
+                Some(Ok(mode)) if mode == [false] => {}
+                Some(_) => return training(ctx, "input `training_mode` is true"),
+                None => return training(ctx, "input `training_mode` is not a constant"),
+            }
+        }
+    }
+    let data = ctx.needed(0)?;
+    let mut values = Values::from_iter([ctx.emit_output(0, ops::Identity, &[Some(data)])?]);
+    if ctx.n_outputs() > 1 {
+        let one = match ctx.opset {
+            10.. => ctx.constant("mask", Tensor::from_bools([], &[true]).map_err(|e| ctx.error(e.to_string()))?),
+            _ => ctx.number_like("mask", data, 1.0)?,
+        };
+        let shape = ctx.step(ops::Shape::default(), &[data])?;
+        values.push(ctx.emit_output(1, ops::Expand, &[Some(one), Some(shape)])?);
+    }
+    Ok(values)
+}
+
+pub(super) fn or(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Or)
+}
+
+pub(super) fn xor(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Xor)
 }
 
 pub(super) fn max(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {

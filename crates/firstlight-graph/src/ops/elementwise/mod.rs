@@ -3,6 +3,11 @@
 pub mod abs;
 pub mod add;
 pub mod and;
+pub mod bit_shift;
+pub mod bitwise_and;
+pub mod bitwise_not;
+pub mod bitwise_or;
+pub mod bitwise_xor;
 pub mod cast;
 pub mod ceil;
 pub mod celu;
@@ -21,6 +26,7 @@ pub mod greater_or_equal;
 pub mod hard_sigmoid;
 pub mod hard_swish;
 pub mod identity;
+mod ints;
 pub mod is_inf;
 pub mod is_nan;
 pub mod leaky_relu;
@@ -34,7 +40,9 @@ pub mod mod_op;
 pub mod mul;
 pub mod neg;
 pub mod not;
+pub mod or;
 mod ordered;
+pub mod p_relu;
 pub mod pow;
 pub mod reciprocal;
 pub mod relu;
@@ -50,6 +58,7 @@ pub mod sub;
 pub mod tanh;
 pub mod thresholded_relu;
 pub mod where_op;
+pub mod xor;
 
 use crate::infer::broadcast_dims;
 use crate::op::{Arity, Param, RefCtx, TypeRef};
@@ -59,6 +68,7 @@ use crate::{InferCtx, OpError, OutInfo};
 use firstlight_tensor::{DType, Element, Layout, Shape, TensorView, bf16, f16};
 use smallvec::SmallVec;
 
+pub(crate) use ints::{complement, map_ints};
 pub(crate) use ordered::{compare_numbers, prefer};
 
 /// Inputs of a binary op whose operands have one type.

@@ -1,6 +1,6 @@
 //! `Mod`.
 
-use super::{BINARY_INPUTS, SAME_OUTPUT, infer_binary, map2, operations, unlisted};
+use super::{BINARY_INPUTS, SAME_OUTPUT, infer_binary, map_ints, map2, operations};
 use crate::op::{AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, RefCtx, TypeVar};
 use crate::ops::cases::{case, tensor};
 use crate::ops::float::{Compute, Float};
@@ -44,21 +44,12 @@ impl OpDef for Mod {
     }
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
-        let ints = |a: i128, b: i128| self.ints(a, b);
         match ctx.input(0)?.dtype() {
             DType::F32 => map2(ctx, |a: f32, b: f32| self.floats(a, b)),
             DType::F64 => map2(ctx, |a: f64, b: f64| self.floats(a, b)),
             DType::F16 => map2(ctx, |a: f16, b: f16| self.floats(a, b)),
             DType::BF16 => map2(ctx, |a: bf16, b: bf16| self.floats(a, b)),
-            DType::I64 => map2(ctx, |a: i64, b: i64| ints(a.into(), b.into()) as i64),
-            DType::I32 => map2(ctx, |a: i32, b: i32| ints(a.into(), b.into()) as i32),
-            DType::I16 => map2(ctx, |a: i16, b: i16| ints(a.into(), b.into()) as i16),
-            DType::I8 => map2(ctx, |a: i8, b: i8| ints(a.into(), b.into()) as i8),
-            DType::U64 => map2(ctx, |a: u64, b: u64| ints(a.into(), b.into()) as u64),
-            DType::U32 => map2(ctx, |a: u32, b: u32| ints(a.into(), b.into()) as u32),
-            DType::U16 => map2(ctx, |a: u16, b: u16| ints(a.into(), b.into()) as u16),
-            DType::U8 => map2(ctx, |a: u8, b: u8| ints(a.into(), b.into()) as u8),
-            other => Err(unlisted("Mod", other)),
+            _ => map_ints(ctx, "Mod", |a, b| self.ints(a, b)),
         }
     }
 

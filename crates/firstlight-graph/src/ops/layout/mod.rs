@@ -1,16 +1,27 @@
 //! Ops that move or rename elements without computing on them.
 
+pub mod compress;
 pub mod concat;
+pub mod depth_to_space;
 pub mod expand;
 pub mod flatten;
 pub mod gather;
 pub mod gather_elements;
+pub mod gather_nd;
+pub mod one_hot;
 pub mod pad;
 pub mod reshape;
+pub mod reverse_sequence;
+pub mod scatter;
+pub mod scatter_elements;
+pub mod scatter_nd;
 pub mod slice;
+pub mod space_to_depth;
 pub mod split;
 pub mod squeeze;
+pub mod tile;
 pub mod transpose;
+pub mod trilu;
 pub mod unsqueeze;
 
 use crate::OpError;
@@ -35,7 +46,12 @@ pub(crate) trait MoveWords {
 
     /// Calls `move_words` with the width of the first input's elements.
     fn move_elements(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
-        let dtype = ctx.input(0)?.dtype();
+        self.move_elements_of(ctx, 0)
+    }
+
+    /// Calls `move_words` with the width of an input's elements.
+    fn move_elements_of(&self, ctx: &mut RefCtx<'_>, i: usize) -> Result<(), OpError> {
+        let dtype = ctx.input(i)?.dtype();
         match dtype.bits() {
             8 => self.move_words::<u8>(ctx),
             16 => self.move_words::<u16>(ctx),
@@ -74,6 +90,18 @@ pub(crate) fn copy_view(ctx: &mut RefCtx<'_>, view: &TensorView<'_>) -> Result<(
         }
     }
     Copy(view).move_elements(ctx)
+}
+
+/// A view's bytes in logical order.
+pub(crate) fn dense_bytes(view: &TensorView<'_>) -> Result<Vec<u8>, OpError> {
+    Ok(match view.dtype().bits() {
+        8 => view.words::<u8>()?.into_owned(),
+        16 => bytemuck::cast_slice(&view.words::<u16>()?).to_vec(),
+        32 => bytemuck::cast_slice(&view.words::<u32>()?).to_vec(),
+        64 => bytemuck::cast_slice(&view.words::<u64>()?).to_vec(),
+        128 => bytemuck::cast_slice(&view.words::<[u64; 2]>()?).to_vec(),
+        _ => return Err(OpError::unsupported(format!("elements of {} cannot be moved one by one", view.dtype()))),
+    })
 }
 
 /// Checks that an output has the shape that its op gives.
