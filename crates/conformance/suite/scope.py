@@ -22,10 +22,11 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Add And Cast Concat Constant ConstantOfShape Conv Div Equal Erf Expand Flatten Gather GatherElements Gemm
-    GlobalAveragePool GlobalMaxPool GreaterOrEqual Identity If LSTM LayerNormalization Loop MatMul MaxPool Mul
-    NonZero Not Pad Pow Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin
-    ReduceProd ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Size Slice Softmax Sqrt Squeeze Sub Transpose
+    Add And AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv Div Equal Erf Exp Expand
+    Flatten Gather GatherElements Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
+    Identity If LSTM LayerNormalization Less LessOrEqual Loop MatMul Max MaxPool Min Mod Mul NonZero Not Pad Pow
+    Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
+    ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Size Slice Softmax Split Sqrt Squeeze Sub Tanh Transpose
     Unsqueeze Where
 """.split())
 

@@ -1,55 +1,32 @@
-//! The command line.
+//! The command line, and what several verbs take.
 
 use crate::Failure;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use firstlight::{Pipeline, Session};
+use crate::verbs::Command;
+use clap::{Args, Parser, ValueEnum};
+use firstlight::{Pipeline, Session, SessionBuilder};
 use std::path::PathBuf;
 
 /// Runs trained ONNX models.
 #[derive(Debug, Parser)]
-#[command(name = "firstlight", version, about, arg_required_else_help = true)]
+#[command(name = "firstlight", version, about, arg_required_else_help = true, after_long_help = AFTER)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Run a model and print or write its outputs
-    Run(RunArgs),
-    /// Run a model once and write what was compiled and executed when, as a Chrome trace
-    Trace(TraceArgs),
-}
+const AFTER: &str = "\
+Data goes to standard output, everything else to standard error.
 
-#[derive(Debug, Args)]
-pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// Where to write the outputs: a file that ends in .npz, or a folder that gets one file an output
-    #[arg(long, value_name = "DIR|FILE.npz")]
-    pub(crate) output: Option<PathBuf>,
-    /// Values inside the graph to return as well
-    #[arg(long, value_name = "NAME")]
-    pub(crate) keep: Vec<String>,
-    /// How often to run; the outputs are those of the last run
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) repeat: u32,
-    /// Print one JSON object instead of lines
-    #[arg(long)]
-    pub(crate) json: bool,
-}
+Exit codes: 0 done, 1 failed (or the answer is no), 2 bad use.
 
-#[derive(Debug, Args)]
-pub(crate) struct TraceArgs {
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// The trace file (JSON; open it in Perfetto or chrome://tracing)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-    /// How many runs to trace; the first compiles, the others replay
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) repeat: u32,
-}
+Environment:
+  FIRSTLIGHT_NUM_THREADS, OMP_NUM_THREADS  working threads where --threads is not given
+  NO_COLOR                                 when set, nothing is coloured
+
+Examples:
+  $ firstlight run model.onnx --random
+  $ firstlight help run
+";
 
 /// Which model, what it is fed, how it runs.
 #[derive(Debug, Args)]
@@ -98,6 +75,15 @@ pub(crate) enum PipelineArg {
 impl ModelArgs {
     /// Loads the model with the options of the command line, and these values besides its outputs.
     pub(crate) fn load(&self, keep: &[String]) -> Result<Session, Failure> {
+        let session = self.builder(keep)?.load(&self.model)?;
+        for warning in session.warnings() {
+            crate::print::warning(warning);
+        }
+        Ok(session)
+    }
+
+    /// The options of the command line, and these values besides the model's outputs.
+    pub(crate) fn builder(&self, keep: &[String]) -> Result<SessionBuilder, Failure> {
         let mut builder = Session::builder()
             .threads(self.threads()?)
             .pipeline(match self.pipeline {
@@ -111,11 +97,12 @@ impl ModelArgs {
         if let Some(limit) = self.memory_limit {
             builder = builder.memory_limit(limit);
         }
-        let session = builder.load(&self.model)?;
-        for warning in session.warnings() {
-            crate::print::note(&format!("warning: {warning}"));
-        }
-        Ok(session)
+        Ok(builder)
+    }
+
+    /// Whether the command line brings values to run with.
+    pub(crate) fn brings_values(&self) -> bool {
+        self.random || !self.inputs.is_empty()
     }
 
     fn threads(&self) -> Result<usize, Failure> {

@@ -3,12 +3,15 @@
 use crate::Failure;
 use crate::args::ModelArgs;
 use crate::random::Random;
-use firstlight::{Dim, Error, InputProblem, InputSpec, Session, Tensor, files};
+use firstlight::{Dim, Error, InputProblem, InputSpec, Session, Shape, Tensor, files};
 use std::collections::HashMap;
 use std::path::Path;
 
 /// Names and tensors.
 pub(crate) type Feeds = Vec<(String, Tensor)>;
+
+/// Inputs with their shapes, and labels of the sizes that were made up.
+pub(crate) type Shapes = (Vec<(String, Option<Shape>)>, Vec<String>);
 
 /// Where an `--input` comes from.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +32,15 @@ pub(crate) fn feeds(session: &Session, args: &ModelArgs) -> Result<Feeds, Failur
             Source::Named(name, path) => feeds.push((name.to_owned(), read(name, path)?)),
         }
     }
+    check_dims(session, args)?;
+    if args.random {
+        fill(session.inputs(), args, &mut feeds)?;
+    }
+    Ok(feeds)
+}
+
+/// Refuses a `--dim` of a symbol that no input has.
+fn check_dims(session: &Session, args: &ModelArgs) -> Result<(), Failure> {
     for (symbol, _) in &args.dims {
         let is_used =
             |spec: &InputSpec| spec.shape.iter().flat_map(|shape| shape.iter()).any(|dim| is_named(dim, symbol));
@@ -36,10 +48,36 @@ pub(crate) fn feeds(session: &Session, args: &ModelArgs) -> Result<Feeds, Failur
             return Err(Failure::BadUse(format!("--dim {symbol}: no input has a dimension of that name")));
         }
     }
-    if args.random {
-        fill(session.inputs(), args, &mut feeds)?;
+    Ok(())
+}
+
+/// Shapes of the inputs that have to be fed, by the sizes of the command line; `None` for one of unknown rank. What is
+/// not named there is 1; the second value tells which sizes were made up so.
+pub(crate) fn shapes(session: &Session, args: &ModelArgs) -> Result<Shapes, Failure> {
+    check_dims(session, args)?;
+    let mut made_up: Vec<String> = vec![];
+    let mut shapes = vec![];
+    for spec in session.inputs().iter().filter(|spec| !spec.is_optional) {
+        let mut size = |(axis, dim): (usize, &Dim)| {
+            let label = match dim {
+                Dim::Known(size) => return *size,
+                Dim::Named(symbol) => symbol.to_string(),
+                Dim::Unknown => format!("{} axis {axis}", spec.name),
+            };
+            if let Some((_, size)) = args.dims.iter().find(|(symbol, _)| is_named(dim, symbol)) {
+                return *size;
+            }
+            if !made_up.contains(&label) {
+                made_up.push(label);
+            }
+            1
+        };
+        shapes.push((
+            spec.name.clone(),
+            spec.shape.as_ref().map(|shape| shape.iter().enumerate().map(&mut size).collect()),
+        ));
     }
-    Ok(feeds)
+    Ok((shapes, made_up))
 }
 
 /// Whether the command line's `--input`s can be understood at all; looked at before a model is loaded.

@@ -5,12 +5,15 @@
 
 mod args;
 mod feeds;
+mod near;
 mod print;
 mod random;
-mod run;
-mod trace;
+mod record;
+mod table;
+mod timeline;
+mod verbs;
 
-use args::{Cli, Command};
+use args::Cli;
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -19,23 +22,22 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// The work failed: exit code 1.
     Failed(String),
+    /// The answer is no and has been printed: exit code 1.
+    Told,
     /// The command line asks for something that makes no sense: exit code 2.
     BadUse(String),
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Run(args) => run::run(&args),
-        Command::Trace(args) => trace::trace(&args),
-    };
-    match outcome {
+    match Cli::parse().command.run() {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Told) => ExitCode::from(1),
         Err(Failure::Failed(message)) => {
-            print::note(&format!("error: {message}"));
+            print::error(&message);
             ExitCode::from(1)
         }
         Err(Failure::BadUse(message)) => {
-            print::note(&format!("error: {message}\n\nFor more information, try '--help'."));
+            print::error(&format!("{message}\n\nFor more information, try '--help'."));
             ExitCode::from(2)
         }
     }

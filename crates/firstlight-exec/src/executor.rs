@@ -2,15 +2,16 @@
 
 use crate::cache::{Realized, StorageCache};
 use crate::control::{Event, RunOptions};
-use crate::engine::Engine;
+use crate::engine::{Engine, compile_next};
 use crate::error::RunError;
+use crate::pipeline::Item;
 use crate::prepared::{PlanEntry, PrepareOptions, Prepared};
 use crate::state::PersistentOutputs;
 use firstlight_backend::{
     BackendStorage, Budget, Device, Guards, HostBuf, HostStorage, KernelBindingTable, OperandSpec, Pool, Storage,
 };
 use firstlight_graph::{Graph, GraphId, Op, OpError, ValueId};
-use firstlight_plan::{Adopted, Compiler, Fed, Plan, PlanOutput, SegmentEnd};
+use firstlight_plan::{Adopted, Compiler, Fed, Plan, PlanOutput, Segment, SegmentEnd};
 use firstlight_tensor::{DType, Layout, Shape};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -209,6 +210,49 @@ impl PipelinedExecutor {
         outputs: &mut dyn Outputs,
     ) -> Result<(), RunError> {
         self.run_inner(prepared, feeds, options, &Adopted::new(), &Guards::default(), None, outputs)
+    }
+
+    /// Compiles a prepared graph for inputs of given specs and runs nothing: up to the end, or to the first value that
+    /// only a run can tell. `None` takes the input's default. The plan is the caller's alone.
+    ///
+    /// **Errors**: inputs without a spec that have no default; a node that cannot be compiled.
+    pub fn compile_only(&self, prepared: &Prepared, inputs: &[Option<OperandSpec>]) -> Result<Plan, RunError> {
+        let declared = prepared.program.graph().inputs();
+        if declared.len() != inputs.len() {
+            let message = format!("the graph has {} inputs, {} specs were given", declared.len(), inputs.len());
+            return Err(RunError::Input { name: String::new(), message });
+        }
+        let fed = declared.iter().zip(inputs).map(|(input, spec)| match (spec, &input.default) {
+            (Some(spec), _) => Ok(Fed::Runtime(spec.clone())),
+            (None, Some(default)) => Ok(Fed::Known(default.clone())),
+            (None, None) => Err(missing(&input.name)),
+        });
+        let fed: Vec<Fed> = fed.collect::<Result<_, RunError>>()?;
+        let plan = Compiler::plan(&prepared.program, &fed, Adopted::new(), prepared.options.keep_all)?;
+        let ExecutorConfig { pool, table, device, budget } = &self.config;
+        let (options, guards) = (RunOptions::default(), Guards::default());
+        let engine = Engine {
+            pool,
+            table,
+            device,
+            budget,
+            consts: &prepared.consts,
+            options: &options,
+            guards: &guards,
+            gains_from_pipeline: false,
+        };
+        let mut compiler = Compiler::new(plan.start.clone());
+        let mut steps = vec![];
+        loop {
+            match compile_next(&mut compiler, &engine.plan_ctx(), &options)? {
+                Item::Step(step) => steps.push(step),
+                Item::End(end, resume) => {
+                    let segment = Segment::new(plan.counters.new_segment(), steps, end, resume);
+                    plan.publish_root(Arc::new(segment));
+                    return Ok(plan);
+                }
+            }
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the one place where everything of a run comes together")]

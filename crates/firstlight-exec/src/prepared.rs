@@ -145,6 +145,12 @@ impl Prepared {
         self.lock_plans().iter().map(|entry| entry.plan.counters.n_compiled()).sum()
     }
 
+    /// Calls `each` for every plan that is kept, the one used last at the end.
+    pub fn for_each_plan(&self, mut each: impl FnMut(&Plan)) {
+        let plans = self.lock_plans().clone();
+        plans.iter().for_each(|entry| each(&entry.plan));
+    }
+
     fn lock_plans(&self) -> MutexGuard<'_, Vec<Arc<PlanEntry>>> {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -11,7 +11,7 @@
 //! | the same and more in pieces: sums of squares or exponentials, products | [`FoldLanes`], [`FoldColumns`] with [`Fold`] |
 //! | softmax, layer normalisation of a row | [`Isa::softmax_row`], [`Isa::layer_norm_row`] |
 //! | matrix products and convolutions, a tile at a time, with bias, residual and relu | [`Isa::product_tile`] with [`Product`], [`Out`] |
-//! | depthwise convolution and max pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
+//! | depthwise convolution, max and average pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
 //!
 //! Inputs are [`Src`]: `&[f32]` converts into it, and so do the unaligned bytes of a mapped weight.
 //!

@@ -8,23 +8,22 @@
 use crate::Limits;
 use crate::attributes::Attributes;
 use crate::call::{Functions, Opsets};
+use crate::check::Noted;
 use crate::error::LoadError;
 use crate::node_ctx::NodeCtx;
-use crate::ops;
+use crate::ops::{self, NEWEST_OPSET};
 use crate::order::order;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto, ValueInfoProto};
 use crate::spec::{dtype_declared, spec_of};
-use crate::survey::{domain_of, node_name};
+use crate::survey::{domain_of, is_known, node_name};
 use crate::tensors::Tensors;
 use firstlight_graph::{Graph, NodeId, Op, OpInfo, Spec, TypeRef, ValueId, declared_dtype};
+use firstlight_tensor::pb::dtype_of;
 use firstlight_tensor::{DType, Tensor};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// Newest opset of the standard domain that the importer has been checked against.
-const NEWEST_OPSET: i64 = 28;
 
 /// Newest version of the file format that the importer has been checked against.
 const NEWEST_IR_VERSION: i64 = 14;
@@ -44,6 +43,8 @@ pub(crate) struct Level {
     captured: HashMap<ValueId, ValueId>,
     /// Values of the level above that are inputs here, in order.
     captures: Vec<ValueId>,
+    /// Values that stand for those that could not be imported.
+    pub(crate) stand_ins: HashSet<ValueId>,
 }
 
 /// A scope of names.
@@ -53,7 +54,7 @@ pub(crate) struct Frame<'m> {
     level: usize,
     values: HashMap<&'m str, Binding<'m>>,
     /// Declared element types of values that the graph's own rules do not tell.
-    types: HashMap<&'m str, DType>,
+    pub(crate) types: HashMap<&'m str, DType>,
     /// Attributes that the function around these nodes was called with.
     pub(crate) attributes: Rc<Attributes<'m>>,
     pub(crate) opsets: Rc<Opsets>,
@@ -109,6 +110,8 @@ pub(crate) struct Builder<'m> {
     /// Operator sets of functions called so far.
     function_opsets: HashMap<*const FunctionProto<'m>, Rc<Opsets>>,
     warnings: Vec<String>,
+    /// Problems, where the import goes on after them.
+    pub(crate) noted: Option<Noted>,
 }
 
 impl<'m> Builder<'m> {
@@ -139,6 +142,7 @@ impl<'m> Builder<'m> {
             opsets,
             function_opsets: HashMap::new(),
             warnings,
+            noted: None,
         })
     }
 
@@ -153,34 +157,52 @@ impl<'m> Builder<'m> {
         self.frames.push(frame);
         self.declare(proto)?;
         for input in &proto.inputs {
-            let fail = |problem: String| LoadError::Model(format!("input `{}`: {problem}", input.name));
-            let spec = spec_of("input", input)?;
-            // An initializer that is listed as an input is its default.
-            let default = match self.binding(input.name).copied() {
-                Some(Binding::Initializer(t)) => Some(self.tensors.dense(t)?),
-                Some(Binding::Sparse(t)) => Some(self.tensors.sparse(t)?),
-                Some(Binding::Value(_) | Binding::Omitted) => return Err(twice(input.name, "an input", "an input")),
-                None => None,
+            let value = match self.main_input(input) {
+                Ok((spec, default)) => self.graph_input(input.name, spec, default),
+                Err(error) => {
+                    self.note(error)?;
+                    self.stand_in(input.name.to_owned(), dtype_declared(input.ty.as_ref()), None)
+                }
             };
-            if let Some(default) = default.as_ref().filter(|d| d.dtype() != spec.dtype) {
-                let problem = format!("it is declared {}, its initializer holds {}", spec.dtype, default.dtype());
-                return Err(fail(problem));
-            }
-            let value = self.graph_input(input.name, spec, default);
             self.bind(input.name, Binding::Value(value));
         }
         self.nodes(&proto.nodes)?;
         let mut outputs = Vec::new();
         for output in &proto.outputs {
-            let reader = || format!("the graph's output `{}`", output.name);
-            let value = self.value(output.name, &reader)?.ok_or_else(|| missing(output.name, reader()))?;
-            self.level_mut().graph.output(output.name, value).map_err(|e| LoadError::Model(e.to_string()))?;
-            let spec = output.ty.as_ref().map(|_| spec_of("output", output)).transpose()?;
-            outputs.push((output.name.to_owned(), spec));
+            let declared = self.main_output(output);
+            match declared {
+                Ok(spec) => outputs.push((output.name.to_owned(), spec)),
+                Err(error) => self.note(error)?,
+            }
         }
         self.frames.pop();
         let level = self.levels.pop().ok_or_else(|| LoadError::Model("the graph was lost".into()))?;
         Ok((level.graph, outputs))
+    }
+
+    /// What an input of the main graph is declared as, and its default.
+    fn main_input(&mut self, input: &'m ValueInfoProto<'m>) -> Result<(Spec, Option<Tensor>), LoadError> {
+        let spec = spec_of("input", input)?;
+        // An initializer that is listed as an input is its default.
+        let default = match self.binding(input.name).copied() {
+            Some(Binding::Initializer(t)) => Some(self.tensors.dense(t)?),
+            Some(Binding::Sparse(t)) => Some(self.tensors.sparse(t)?),
+            Some(Binding::Value(_) | Binding::Omitted) => return Err(twice(input.name, "an input", "an input")),
+            None => None,
+        };
+        if let Some(default) = default.as_ref().filter(|d| d.dtype() != spec.dtype) {
+            let problem = format!("it is declared {}, its initializer holds {}", spec.dtype, default.dtype());
+            return Err(LoadError::Model(format!("input `{}`: {problem}", input.name)));
+        }
+        Ok((spec, default))
+    }
+
+    /// Makes a value an output of the main graph; what it is declared as.
+    fn main_output(&mut self, output: &'m ValueInfoProto<'m>) -> Result<Option<Spec>, LoadError> {
+        let reader = || format!("the graph's output `{}`", output.name);
+        let value = self.value(output.name, &reader)?.ok_or_else(|| missing(output.name, reader()))?;
+        self.level_mut().graph.output(output.name, value).map_err(|e| LoadError::Model(e.to_string()))?;
+        output.ty.as_ref().map(|_| spec_of("output", output)).transpose()
     }
 
     /// Builds a subgraph of the node at hand. `formals` are the element types of its formal inputs, which a declared
@@ -265,6 +287,11 @@ impl<'m> Builder<'m> {
     }
 
     fn node(&mut self, node: &'m NodeProto<'m>, name: String) -> Result<(), LoadError> {
+        let depth = self.depth();
+        self.import_node(node, name).or_else(|error| self.pass_over(node, error, depth))
+    }
+
+    fn import_node(&mut self, node: &'m NodeProto<'m>, name: String) -> Result<(), LoadError> {
         self.n_expanded += usize::from(!self.calls.is_empty());
         if self.n_expanded > self.limits.function_expansion {
             let what = format!("node `{name}`");
@@ -286,7 +313,7 @@ impl<'m> Builder<'m> {
         } else {
             let domain = domain_of(node.domain);
             let version = self.frame().opsets.version(domain);
-            let import = ops::find(domain, node.op_type).zip(version);
+            let import = ops::find(domain, node.op_type).filter(|_| is_known(node, &self.frame().opsets)).zip(version);
             let (op, opset) =
                 import.ok_or_else(|| LoadError::Model(format!("op {domain}.{} is unknown", node.op_type)))?;
             let mut ctx = NodeCtx::new(self, node, name.clone(), opset, inputs, attributes);
@@ -327,11 +354,13 @@ impl<'m> Builder<'m> {
                 Some(Binding::Omitted) => return Ok(None),
                 Some(Binding::Initializer(t)) => {
                     let label = format!("{}{}", frame.prefix, t.name);
-                    return self.file_constant(t.body.offset, label, |tensors| tensors.dense(t)).map(Some);
+                    let dtype = dtype_of(t.data_type);
+                    return self.file_constant(t.body.offset, label, dtype, |tensors| tensors.dense(t)).map(Some);
                 }
                 Some(Binding::Sparse(t)) => {
                     let label = format!("{}{}", frame.prefix, t.values.name);
-                    return self.file_constant(t.values.body.offset, label, |tensors| tensors.sparse(t)).map(Some);
+                    let (key, dtype) = (t.values.body.offset, dtype_of(t.values.data_type));
+                    return self.file_constant(key, label, dtype, |tensors| tensors.sparse(t)).map(Some);
                 }
                 None if frame.sees_outer => {}
                 None => break,
@@ -345,13 +374,19 @@ impl<'m> Builder<'m> {
         &mut self,
         key: usize,
         name: String,
+        dtype: Option<DType>,
         read: impl FnOnce(&mut Tensors) -> Result<Tensor, LoadError>,
     ) -> Result<ValueId, LoadError> {
         if let Some(value) = self.level_mut().constants.get(&key) {
             return Ok(*value);
         }
-        let tensor = read(&mut self.tensors)?;
-        let value = self.constant(name, tensor);
+        let value = match read(&mut self.tensors) {
+            Ok(tensor) => self.constant(name, tensor),
+            Err(error) => {
+                self.note(error)?;
+                self.stand_in(name, dtype, None)
+            }
+        };
         self.level_mut().constants.insert(key, value);
         Ok(value)
     }
@@ -380,6 +415,12 @@ impl<'m> Builder<'m> {
             return Ok(outer);
         };
         let name = above.graph.value_name(outer).to_owned();
+        if above.is_stand_in(outer) {
+            let value = inner.stand_in(name, above.dtype(outer), None);
+            inner.captured.insert(outer, value);
+            inner.captures.push(outer);
+            return Ok(value);
+        }
         let dtype = above.dtype(outer).ok_or_else(|| {
             let subgraph = inner.graph.name();
             LoadError::Model(format!("the element type of `{name}`, which subgraph `{subgraph}` reads, is unknown"))
@@ -510,12 +551,20 @@ impl Level {
             constants: HashMap::new(),
             captured: HashMap::new(),
             captures: Vec::new(),
+            stand_ins: HashSet::new(),
         }
     }
 
-    fn input(&mut self, name: String, spec: Spec, default: Option<Tensor>) -> ValueId {
+    pub(crate) fn input(&mut self, name: String, spec: Spec, default: Option<Tensor>) -> ValueId {
         self.dtypes.push(SmallVec::from_iter([Some(spec.dtype)]));
         self.graph.input(name, spec, default)
+    }
+
+    /// Puts what is known of the element type of an input in the place of what its spec says.
+    pub(crate) fn forget_dtype(&mut self, value: ValueId, dtype: Option<DType>) {
+        if let Some(known) = self.dtypes.get_mut(value.node.0 as usize).and_then(|list| list.first_mut()) {
+            *known = dtype;
+        }
     }
 
     /// The element type of a value of the graph, where known.

@@ -141,6 +141,10 @@ impl LoadError {
         }
     }
 
+    pub(crate) fn no_graph() -> Self {
+        LoadError::Model("it holds no graph; is it an ONNX model?".into())
+    }
+
     pub(crate) fn io(path: &Path, error: &io::Error) -> Self {
         let problem = match error.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),

@@ -10,8 +10,10 @@
 mod attributes;
 mod build;
 mod call;
+mod check;
 mod error;
 mod external;
+mod inspect;
 mod node_ctx;
 mod ops;
 mod order;
@@ -20,11 +22,18 @@ mod spec;
 mod survey;
 mod tensors;
 
+pub use check::{Checked, check};
 pub use error::{LoadError, UnsupportedOp};
+pub use inspect::{
+    InspectedFunction, InspectedOp, InspectedPlace, InspectedSubgraph, InspectedSymbol, InspectedValue,
+    InspectedWeight, Inspection, OpSupport, WeightPlace, inspect, inspect_slice,
+};
+pub use ops::{ImportedOp, NEWEST_OPSET, imported_ops};
 pub use proto::ProtoLimits;
 
 use build::Builder;
 use call::Functions;
+use check::Noted;
 use external::ExternalFiles;
 use firstlight_graph::{Graph, Spec};
 use firstlight_tensor::MappedFile;
@@ -118,40 +127,70 @@ pub struct ModelMetadata {
 ///
 /// **Errors**: [`LoadError`], naming the thing that is wrong.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Imported, LoadError> {
-    let open = if options.map { MappedFile::map } else { MappedFile::read };
-    let file = open(path).map_err(|e| LoadError::io(path, &e))?;
-    let folder = options.folder.clone().unwrap_or_else(|| {
-        let parent = path.parent().unwrap_or(Path::new(""));
-        if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_path_buf() }
-    });
-    import(Arc::new(file), Some(folder), options)
+    let file = open(path, options)?;
+    import(&file, folder_of(path, options), options)
 }
 
 /// Loads a model from bytes. External data need [`LoadOptions::folder`].
 ///
 /// **Errors**: [`LoadError`], naming the thing that is wrong.
 pub fn load_bytes(bytes: Vec<u8>, options: &LoadOptions) -> Result<Imported, LoadError> {
-    import(Arc::new(MappedFile::from_vec(bytes)), options.folder.clone(), options)
+    import(&Arc::new(MappedFile::from_vec(bytes)), options.folder.clone(), options)
 }
 
-fn import(file: Arc<MappedFile>, folder: Option<PathBuf>, options: &LoadOptions) -> Result<Imported, LoadError> {
-    let limits = &options.limits;
-    let proto_limits = ProtoLimits {
+fn open(path: &Path, options: &LoadOptions) -> Result<Arc<MappedFile>, LoadError> {
+    let open = if options.map { MappedFile::map } else { MappedFile::read };
+    open(path).map(Arc::new).map_err(|e| LoadError::io(path, &e))
+}
+
+/// The folder that external data of a model file must lie in.
+fn folder_of(path: &Path, options: &LoadOptions) -> Option<PathBuf> {
+    let own = || {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_path_buf() }
+    };
+    Some(options.folder.clone().unwrap_or_else(own))
+}
+
+fn proto_limits(limits: &Limits) -> ProtoLimits {
+    ProtoLimits {
         nesting: limits.nesting,
         nodes: limits.nodes,
         rank: limits.rank,
         name_bytes: limits.name_bytes,
         struct_bytes: limits.struct_bytes,
-    };
-    let model = ModelProto::parse(file.as_slice(), &proto_limits)?;
-    let graph =
-        model.graph.as_ref().ok_or_else(|| LoadError::Model("it holds no graph; is it an ONNX model?".into()))?;
+    }
+}
+
+fn import(file: &Arc<MappedFile>, folder: Option<PathBuf>, options: &LoadOptions) -> Result<Imported, LoadError> {
+    import_noting(file, folder, options, None)
+}
+
+/// Imports a model; where `noted` is given, problems are noted there as long as the import can go on.
+fn import_noting(
+    file: &Arc<MappedFile>,
+    folder: Option<PathBuf>,
+    options: &LoadOptions,
+    mut noted: Option<&mut Noted>,
+) -> Result<Imported, LoadError> {
+    let limits = &options.limits;
+    let model = ModelProto::parse(file.as_slice(), &proto_limits(limits))?;
+    let graph = model.graph.as_ref().ok_or_else(LoadError::no_graph)?;
     let functions = Functions::new(&model)?;
-    survey::check_supported(&model, graph, &functions)?;
+    match (survey::check_supported(&model, graph, &functions), &mut noted) {
+        (Err(error @ LoadError::Unsupported(_)), Some(noted)) => noted.note(error),
+        (surveyed, _) => surveyed?,
+    }
     let external = ExternalFiles::new(folder, options.map);
     let tensors = Tensors::new(file.clone(), external, limits.folded_bytes);
     let mut builder = Builder::new(&model, &functions, tensors, limits)?;
-    let (built, outputs) = builder.main_graph(graph)?;
+    builder.noted = noted.as_deref_mut().map(std::mem::take);
+    let built = builder.main_graph(graph);
+    let found = builder.noted.take();
+    if let (Some(noted), Some(found)) = (noted, found) {
+        *noted = found;
+    }
+    let (built, outputs) = built?;
     Ok(Imported { graph: built, outputs, warnings: builder.into_warnings(), metadata: metadata(&model)? })
 }
 

@@ -38,7 +38,7 @@ pub(crate) fn dtype_declared(ty: Option<&TypeProto<'_>>) -> Option<DType> {
 }
 
 /// Exporters write -1 and empty names for sizes that they do not know.
-fn dim_of(dim: &DimProto<'_>) -> Dim {
+pub(crate) fn dim_of(dim: &DimProto<'_>) -> Dim {
     match dim {
         DimProto::Value(size) => usize::try_from(*size).map_or(Dim::Unknown, Dim::Known),
         DimProto::Param("") | DimProto::Unset => Dim::Unknown,

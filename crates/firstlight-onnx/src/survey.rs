@@ -15,6 +15,13 @@ pub(crate) fn domain_of(domain: &str) -> &str {
     if domain.is_empty() { "ai.onnx" } else { domain }
 }
 
+/// Whether the importer knows a node's op as of its operator set.
+pub(crate) fn is_known(node: &NodeProto<'_>, opsets: &Opsets) -> bool {
+    let domain = domain_of(node.domain);
+    let version = opsets.version(domain);
+    ops::find(domain, node.op_type).is_some_and(|op| version.is_some_and(|version| version >= op.since))
+}
+
 /// Checks that every op of the main graph and of the functions that it reaches can be imported.
 ///
 /// **Errors**: one [`LoadError::Unsupported`] that lists them all.
@@ -51,12 +58,12 @@ impl<'p> Survey<'p> {
                 self.queue.push(function);
                 continue;
             }
+            if is_known(node, opsets) {
+                continue;
+            }
             let domain = domain_of(node.domain);
             let version = opsets.version(domain);
             let found = ops::find(domain, node.op_type);
-            if found.is_some_and(|op| version.is_some_and(|v| v >= op.since)) {
-                continue;
-            }
             let key = (domain, node.op_type, version);
             let entry = self.missing.entry(key).or_insert_with(|| UnsupportedOp {
                 domain: domain.into(),

@@ -166,6 +166,11 @@ impl Segment {
         children.iter().rev().find(|(held, _)| held[..] == *key).map(|(_, segment)| segment.clone())
     }
 
+    /// The children with their keys, first published first.
+    pub fn children(&self) -> Vec<(SegmentKey, Arc<Segment>)> {
+        self.children.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Publishes a child; false when another run was quicker.
     pub fn publish(&self, key: SegmentKey, segment: Arc<Segment>) -> bool {
         let mut children = self.children.write().unwrap_or_else(PoisonError::into_inner);

@@ -26,6 +26,18 @@ pub struct SessionBuilder {
     kept: Vec<String>,
 }
 
+/// What [`SessionBuilder::check`] found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Check {
+    /// Everything that stands in the way: unsupported ops first, in one error, then the rest as it was met.
+    pub problems: Vec<Error>,
+    /// Nodes behind a problem that could not be looked at themselves.
+    pub n_unsure: usize,
+    /// The loaded model, where there is no problem.
+    pub session: Option<Session>,
+}
+
 impl Default for SessionBuilder {
     fn default() -> SessionBuilder {
         SessionBuilder {
@@ -130,6 +142,22 @@ impl SessionBuilder {
         let base = self.base()?;
         let imported = firstlight_onnx::load_bytes(bytes.into(), &self.load)?;
         self.build(base, imported)
+    }
+
+    /// Tells everything that stands in the way of loading a model file, all at once; the session, where nothing does.
+    ///
+    /// **Errors**: options that contradict each other. What is wrong with the model is in the answer.
+    pub fn check(self, path: impl AsRef<Path>) -> Result<Check, Error> {
+        let base = self.base()?;
+        let checked = firstlight_onnx::check(path.as_ref(), &self.load);
+        let problems = checked.problems.into_iter().map(Error::Load).collect();
+        let mut check = Check { problems, n_unsure: checked.n_unsure, session: None };
+        match checked.imported.map(|imported| self.build(base, imported)) {
+            Some(Ok(session)) => check.session = Some(session),
+            Some(Err(error)) => check.problems.push(error),
+            None => {}
+        }
+        Ok(check)
     }
 
     fn base(&self) -> Result<(Runtime, Arc<Budget>), Error> {

@@ -21,21 +21,30 @@
 //! - [`Session::bind`] and [`Session::run_into`]: runs that allocate nothing.
 //! - [`Runtime`]: threads and a memory limit to share between sessions.
 //! - [`RunOptions`]: cancel, deadline, events of one run.
+//! - [`Session::explain`]: what runs do, and why; [`explain`] has its parts.
 //! - [`files`]: tensors from and to `.npy`, `.npz` and `.pb`.
 //! - [`Error`]: one enum; its message names node, op, shapes.
 //! - [`core`]: what a session is made of.
 //!
+//! Feature `ndarray` (off by default): `Tensor::from_array` and `Tensor::array`, `TensorRef::from_array` and
+//! `TensorBuf::array` take and give arrays of the `ndarray` crate.
+//!
 //! What is not here: kernels, planning, file formats; each is a crate of its own below this one.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod binding;
 mod buffer;
 mod builder;
+mod catalog;
 pub mod core;
 #[doc(hidden)]
 pub mod doc;
 mod error;
+pub mod explain;
 pub mod files;
+mod inspect;
 mod outputs;
 mod runtime;
 mod session;
@@ -43,8 +52,11 @@ mod spec;
 
 pub use binding::Binding;
 pub use buffer::{TensorBuf, TensorRef};
-pub use builder::SessionBuilder;
+pub use builder::{Check, SessionBuilder};
+pub use catalog::{OpEntry, catalog};
 pub use error::{Error, ErrorKind, InputProblem};
+pub use explain::Explanation;
+pub use inspect::{inspect, model};
 pub use outputs::Outputs;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::{Session, Stats};

@@ -1,5 +1,6 @@
 //! What rows are tried on: their ops' named cases in the rows' types, and random operands.
 
+use crate::moves::moves;
 use crate::networks::networks;
 use crate::random::Random;
 use firstlight_backend::KernelBinding;
@@ -45,6 +46,8 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     movers(row, random, &mut add);
     reductions(row, random, &mut add);
     all.extend(networks(row, random));
+    all.extend(moves(row, random));
+    all.extend(crate::windows::windows(row, random));
     all
 }
 
@@ -60,6 +63,12 @@ fn retyped(op: &Op, types: &[DType]) -> Op {
 const LARGE: &[usize] = &[29, 47, 101];
 
 fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
+    if row.op == OpKind::Mod {
+        for fmod in [false, true] {
+            pairs(row, random, ops::Mod { fmod }.into(), add);
+        }
+        return;
+    }
     let op: Op = match row.op {
         OpKind::Add => ops::Add.into(),
         OpKind::Sub => ops::Sub.into(),
@@ -69,6 +78,11 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
         OpKind::And => ops::And.into(),
         OpKind::Equal => ops::Equal.into(),
         OpKind::GreaterOrEqual => ops::GreaterOrEqual.into(),
+        OpKind::Greater => ops::Greater.into(),
+        OpKind::Less => ops::Less.into(),
+        OpKind::LessOrEqual => ops::LessOrEqual.into(),
+        OpKind::Max => ops::Max.into(),
+        OpKind::Min => ops::Min.into(),
         OpKind::Where => ops::Where.into(),
         OpKind::Exp => ops::Exp.into(),
         OpKind::HardSigmoid => ops::HardSigmoid::default().into(),
@@ -109,32 +123,36 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
                 }
             }
         }
-        (_, 2) => {
-            let pairs: [[&[usize]; 2]; 14] = [
-                [&[5], &[5]],
-                [&[100], &[]],
-                [&[1], &[33]],
-                [&[2, 3, 4], &[4]],
-                [&[3, 1, 20], &[7, 1]],
-                [&[4, 1, 3, 1], &[1, 5, 1, 6]],
-                [&[2, 17, 5, 5], &[17, 1, 1]],
-                [&[2, 0, 4], &[1, 4]],
-                [&[1, 1], &[1]],
-                [&[2, 2, 2, 2, 2, 2], &[2, 1, 2, 1, 2, 1]],
-                [LARGE, LARGE],
-                [LARGE, &[]],
-                [&[1], LARGE],
-                [LARGE, &[47, 1]],
-            ];
-            for [a, b] in pairs {
-                add(op.clone(), vec![Some(random.tensor(row.types[0], a)), Some(random.tensor(last, b))]);
-            }
-        }
+        (_, 2) => pairs(row, random, op, add),
         _ => {
             for dims in [&[][..], &[0], &[1], &[17], &[3, 5, 7], LARGE] {
                 add(op.clone(), vec![Some(random.tensor(row.types[0], dims))]);
             }
         }
+    }
+}
+
+/// Two operands in shapes that broadcast in many ways.
+fn pairs(row: &KernelBinding, random: &mut Random, op: Op, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
+    let last = row.types[row.types.len() - 1];
+    let pairs: [[&[usize]; 2]; 14] = [
+        [&[5], &[5]],
+        [&[100], &[]],
+        [&[1], &[33]],
+        [&[2, 3, 4], &[4]],
+        [&[3, 1, 20], &[7, 1]],
+        [&[4, 1, 3, 1], &[1, 5, 1, 6]],
+        [&[2, 17, 5, 5], &[17, 1, 1]],
+        [&[2, 0, 4], &[1, 4]],
+        [&[1, 1], &[1]],
+        [&[2, 2, 2, 2, 2, 2], &[2, 1, 2, 1, 2, 1]],
+        [LARGE, LARGE],
+        [LARGE, &[]],
+        [&[1], LARGE],
+        [LARGE, &[47, 1]],
+    ];
+    for [a, b] in pairs {
+        add(op.clone(), vec![Some(random.tensor(row.types[0], a)), Some(random.tensor(last, b))]);
     }
 }
 

@@ -7,6 +7,8 @@ mod control;
 mod elementwise;
 mod layout;
 mod nn;
+mod normalize;
+mod pool;
 mod reduce;
 mod shape;
 mod unary;
@@ -36,6 +38,8 @@ const fn onnx(
 const OPS: &[OpImport] = &[
     onnx("Add", 1, elementwise::add),
     onnx("And", 1, elementwise::and),
+    onnx("AveragePool", 1, pool::average_pool),
+    onnx("BatchNormalization", 1, normalize::batch_normalization),
     onnx("Cast", 1, elementwise::cast),
     onnx("Clip", 1, unary::clip),
     onnx("Concat", 1, layout::concat),
@@ -53,6 +57,7 @@ const OPS: &[OpImport] = &[
     onnx("Gemm", 1, nn::gemm),
     onnx("GlobalAveragePool", 1, nn::global_average_pool),
     onnx("GlobalMaxPool", 1, reduce::global_max_pool),
+    onnx("Greater", 1, elementwise::greater),
     onnx("GreaterOrEqual", 12, elementwise::greater_or_equal),
     onnx("HardSigmoid", 1, unary::hard_sigmoid),
     onnx("HardSwish", 14, unary::hard_swish),
@@ -60,9 +65,14 @@ const OPS: &[OpImport] = &[
     onnx("If", 1, control::if_),
     onnx("LSTM", 1, nn::lstm),
     onnx("LayerNormalization", 17, reduce::layer_normalization),
+    onnx("Less", 1, elementwise::less),
+    onnx("LessOrEqual", 12, elementwise::less_or_equal),
     onnx("Loop", 1, control::loop_),
     onnx("MatMul", 1, nn::matmul),
-    onnx("MaxPool", 1, nn::max_pool),
+    onnx("Max", 1, elementwise::max),
+    onnx("MaxPool", 1, pool::max_pool),
+    onnx("Min", 1, elementwise::min),
+    onnx("Mod", 10, elementwise::mod_),
     onnx("Mul", 1, elementwise::mul),
     onnx("NonZero", 9, shape::non_zero),
     onnx("Not", 1, elementwise::not),
@@ -87,6 +97,7 @@ const OPS: &[OpImport] = &[
     onnx("Size", 1, shape::size),
     onnx("Slice", 1, layout::slice),
     onnx("Softmax", 1, reduce::softmax),
+    onnx("Split", 1, layout::split),
     onnx("Sqrt", 1, elementwise::sqrt),
     onnx("Squeeze", 1, layout::squeeze),
     onnx("Sub", 1, elementwise::sub),
@@ -95,6 +106,25 @@ const OPS: &[OpImport] = &[
     onnx("Unsqueeze", 1, layout::unsqueeze),
     onnx("Where", 9, elementwise::where_),
 ];
+
+/// Newest opset of the standard domain that the importer has been checked against.
+pub const NEWEST_OPSET: i64 = 28;
+
+/// An ONNX op that can be imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportedOp {
+    /// Its domain; `ai.onnx` for the standard one.
+    pub domain: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The first version of the domain's operator set that has the op; it is imported as of that and each later one.
+    pub since: i64,
+}
+
+/// All ONNX ops that can be imported, by domain and name.
+pub fn imported_ops() -> impl Iterator<Item = ImportedOp> {
+    OPS.iter().map(|op| ImportedOp { domain: op.domain, name: op.name, since: op.since })
+}
 
 /// Looks up an op.
 pub(crate) fn find(domain: &str, name: &str) -> Option<&'static OpImport> {

@@ -2,8 +2,10 @@
 
 mod control;
 mod functions;
+mod look;
 mod mutated;
 mod opsets;
+mod windows;
 
 use super::*;
 use firstlight_graph::Op;

@@ -1,13 +1,45 @@
 //! `firstlight run`.
 
-use crate::args::RunArgs;
+use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
 use crate::{Failure, print};
+use clap::Args;
 use firstlight::{DType, Outputs, Session, Tensor, bf16, f16, files};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Where to write the outputs: a file that ends in .npz, or a folder that gets one file an output
+    #[arg(long, value_name = "DIR|FILE.npz")]
+    pub(crate) output: Option<PathBuf>,
+    /// Values inside the graph to return as well
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keep: Vec<String>,
+    /// How often to run; the outputs are those of the last run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// Print one JSON object instead of lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Feed made-up values to every input, and print a line for each output:
+  $ firstlight run model.onnx --random
+
+  Feed a file, and keep the outputs for NumPy:
+  $ firstlight run model.onnx --input x=x.npy --output outputs.npz
+
+  Choose the size of a named dimension, and time ten runs on one thread:
+  $ firstlight run model.onnx --random --dim N=8 --repeat 10 --threads 1
+";
 
 /// Runs a model, writes its outputs and prints a line for each.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -29,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let summaries: Vec<Summary<'_>> = outputs.iter().map(|(name, tensor)| Summary::new(name, tensor)).collect();
     if args.json {
-        return print::data(&format!("{}\n", as_json(args, &session, &summaries, load, &times)));
+        return print::json(&as_json(args, &session, &summaries, load, &times));
     }
     let mut lines = String::new();
     for summary in &summaries {

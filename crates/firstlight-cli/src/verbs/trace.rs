@@ -1,0 +1,150 @@
+//! `firstlight trace`: a Chrome trace of what was compiled and executed when.
+//!
+//! Tracks: `session` (loading, runs), `compile`, `execute`. An arrow leads from a node's compile to its first run.
+
+use crate::args::ModelArgs;
+use crate::feeds::{check_use, feeds};
+use crate::record::{Record, Recorder, Spans};
+use crate::{Failure, print, timeline};
+use clap::Args;
+use firstlight::{RunOptions, files};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The trace file (JSON; open it in Perfetto or chrome://tracing)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How many runs to trace; the first compiles, the others replay
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  The first run, which compiles and executes at once, then two that replay it:
+  $ firstlight trace model.onnx --random --repeat 3 --out trace.json
+";
+
+/// Runs a model and writes its trace.
+pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
+    check_use(&args.model)?;
+    let recorder = Recorder::new();
+    let session = args.model.load(&[])?;
+    let mut spans = vec![("model_loading", Duration::ZERO, recorder.clock.elapsed())];
+    let feeds = feeds(&session, &args.model)?;
+    for i in 0..args.repeat {
+        let start = recorder.clock.elapsed();
+        let options = RunOptions { events: Some(&recorder), ..RunOptions::default() };
+        session.run_with(feeds.iter().map(|(name, tensor)| (name, tensor)), &options)?;
+        let name = if i == 0 { "model_run (first)" } else { "model_run" };
+        spans.push((name, start, recorder.clock.elapsed()));
+    }
+    let records = recorder.into_records();
+    let trace = chrome_trace(&spans, &records);
+    let n_steps = trace.iter().filter(|event| event["cat"] == "Node").count();
+    let mut text = serde_json::to_string(&trace).map_err(|error| Failure::Failed(error.to_string()))?;
+    text.push('\n');
+    files::write(&args.out, text.as_bytes())?;
+    print::note(&format!("{n_steps} steps of {} runs in {}", args.repeat, args.out.display()));
+    print::note(timeline::text(&records, 80).trim_end());
+    Ok(())
+}
+
+/// Numbers of the tracks.
+const SESSION: u32 = 1;
+const COMPILE: u32 = 2;
+const EXECUTE: u32 = 3;
+
+/// The trace's events: spans of the session, then what the records tell.
+fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec<Value> {
+    let mut events = Vec::new();
+    for (track, name) in [(SESSION, "session"), (COMPILE, "compile"), (EXECUTE, "execute")] {
+        events.push(json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_name", "args": {"name": name}}));
+        events.push(
+            json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}),
+        );
+    }
+    for (name, from, to) in spans {
+        events.push(slice(SESSION, "Session", name, *from, *to, json!({})));
+    }
+    let recorded = Spans::of(records);
+    let mut flows: HashMap<&str, u64> = HashMap::new();
+    for (span, id) in recorded.compiled.iter().zip(1u64..) {
+        let args = json!({"op_name": span.op, "node": span.node, "source": span.source});
+        let name = format!("{}_compile_time", span.node);
+        events.push(slice(COMPILE, "Compile", &name, span.from, span.to, args));
+        // Inside the slice, not at its end, where it would be tied to nothing.
+        events.push(flow("s", id, COMPILE, span.from + span.time() / 2));
+        flows.insert(span.node, id);
+    }
+    for span in &recorded.ran {
+        let args = json!({"op_name": span.op, "node": span.node, "source": span.source, "provider": "cpu"});
+        events.push(slice(EXECUTE, "Node", &format!("{}_kernel_time", span.node), span.from, span.to, args));
+        // Later runs of the step replay it; no arrow leads to them.
+        if let Some(id) = flows.remove(span.node) {
+            events.push(flow("f", id, EXECUTE, span.from));
+        }
+    }
+    events.extend(recorded.awaited.iter().map(|at| instant(COMPILE, "awaiting a value", *at)));
+    events.extend(recorded.first_answers.iter().map(|at| instant(EXECUTE, "first answer", *at)));
+    events
+}
+
+fn us(at: Duration) -> f64 {
+    at.as_nanos() as f64 / 1e3
+}
+
+fn slice(track: u32, cat: &str, name: &str, from: Duration, to: Duration, args: Value) -> Value {
+    let dur = us(to.saturating_sub(from));
+    json!({"ph": "X", "pid": 1, "tid": track, "cat": cat, "name": name, "ts": us(from), "dur": dur, "args": args})
+}
+
+fn instant(track: u32, name: &str, at: Duration) -> Value {
+    json!({"ph": "i", "pid": 1, "tid": track, "cat": "Session", "name": name, "ts": us(at), "s": "t"})
+}
+
+/// One end of an arrow; it is tied to the slice that its time lies in.
+fn flow(ph: &str, id: u64, track: u32, at: Duration) -> Value {
+    json!({"ph": ph, "pid": 1, "tid": track, "cat": "flow", "name": "compile to run", "id": id, "ts": us(at), "bp": "e"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::What;
+    use crate::record::tests::{compiled, ran, records};
+
+    #[test]
+    fn a_node_is_compiled_then_run_and_an_arrow_joins_them() {
+        let list = records(&[
+            (1, What::Compiling),
+            (3, compiled("a")),
+            (4, What::Running),
+            (9, ran("a")),
+            (10, What::FirstAnswer),
+            (20, What::Running),
+            (21, ran("a")),
+        ]);
+        let trace = chrome_trace(&[("model_run", Duration::ZERO, Duration::from_micros(30))], &list);
+        let of = |key: &str, value: &str| -> Vec<&Value> { trace.iter().filter(|event| event[key] == value).collect() };
+        let compile = of("cat", "Compile");
+        assert_eq!((compile[0]["ts"].as_f64(), compile[0]["dur"].as_f64()), (Some(1.0), Some(2.0)));
+        assert_eq!(compile[0]["args"]["source"], "avx2");
+        let nodes = of("cat", "Node");
+        assert_eq!(nodes.len(), 2);
+        assert_eq!(nodes[0]["name"], "a_kernel_time");
+        assert_eq!((nodes[0]["ts"].as_f64(), nodes[0]["dur"].as_f64()), (Some(4.0), Some(5.0)));
+        assert_eq!(nodes[1]["args"]["source"], "avx2");
+        let (from, to) = (of("ph", "s"), of("ph", "f"));
+        assert_eq!((from.len(), to.len()), (1, 1));
+        assert_eq!(from[0]["id"], to[0]["id"]);
+        assert_eq!(to[0]["ts"], nodes[0]["ts"]);
+    }
+}
