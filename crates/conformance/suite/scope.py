@@ -22,12 +22,13 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Add And AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv Div Equal Erf Exp Expand
-    Flatten Gather GatherElements Gemm GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish
-    Identity If LSTM LayerNormalization Less LessOrEqual Loop MatMul Max MaxPool Min Mod Mul NonZero Not Pad Pow
+    Add And ArgMax ArgMin AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv Div Equal
+    Erf Exp Expand Flatten Gather GatherElements Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool Greater
+    GreaterOrEqual HardSigmoid HardSwish Identity If LSTM LayerNormalization Less LessOrEqual LogSoftmax Loop
+    LpNormalization MatMul Max MaxPool MeanVarianceNormalization Min Mod Mul NonZero Not Pad Pow RMSNormalization
     Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
-    ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Size Slice Softmax Split Sqrt Squeeze Sub Tanh Transpose
-    Unsqueeze Where
+    ReduceSum ReduceSumSquare Relu Reshape Shape Sigmoid Size Slice Softmax Split Sqrt Squeeze Sub Tanh TopK
+    Transpose Unsqueeze Where
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.
