@@ -22,15 +22,16 @@ from run_suite import RANDOM
 
 #: Ops of the default domain that are built.
 OPS = set("""
-    Abs Add And AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Celu
-    Clip Compress Concat Constant ConstantOfShape Conv ConvTranspose Cos CumSum DepthToSpace Div Dropout Elu Equal
-    Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool
-    Greater GreaterOrEqual HardSigmoid HardSwish Identity If IsInf IsNaN LSTM LayerNormalization LeakyRelu Less
-    LessOrEqual Log Loop MatMul Max MaxPool Mean Min Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pad Pow Range
+    Abs Add And ArgMax ArgMin AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
+    Cast Ceil Celu Clip Compress Concat Constant ConstantOfShape Conv ConvTranspose Cos CumSum DepthToSpace Div
+    Dropout Elu Equal Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm
+    GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish Identity If IsInf
+    IsNaN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpNormalization MatMul Max MaxPool
+    Mean MeanVarianceNormalization Min Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pad Pow RMSNormalization Range
     Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
     ReduceSumSquare Relu Reshape ReverseSequence Round Scatter ScatterElements ScatterND Selu Shape Sigmoid Sign Sin
-    Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh ThresholdedRelu Tile Transpose
-    Trilu Unsqueeze Where Xor
+    Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh ThresholdedRelu Tile TopK
+    Transpose Trilu Unsqueeze Where Xor
 """.split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.

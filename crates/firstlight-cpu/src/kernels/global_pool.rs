@@ -1,12 +1,13 @@
-//! GlobalMaxPool.
+//! GlobalMaxPool and GlobalLpPool.
 
-use super::reduce::plain::{fill_over, greatest};
+use super::real::{Math, Real};
+use super::reduce::plain::{Elements, fill_over, greatest, lanes};
 use super::reduce::walk::Reduction;
 use super::rows::row;
 use super::spread::spread;
 use firstlight_backend::{KernelBinding, KernelCtx};
-use firstlight_gemm::{Isa, Reduce, Src};
-use firstlight_graph::{OpError, OpKind};
+use firstlight_gemm::{Fold, FoldLanes, Isa, Reduce, Src};
+use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType::{BF16, F16, F32, F64};
 use firstlight_tensor::{bf16, f16};
 
@@ -15,6 +16,10 @@ pub(super) const BINDINGS: &[KernelBinding] = &[
     row(OpKind::GlobalMaxPool, &[F64], |ctx| fill_over(ctx, &positions(ctx)?, greatest::<f64>)),
     row(OpKind::GlobalMaxPool, &[F16], |ctx| fill_over(ctx, &positions(ctx)?, greatest::<f16>)),
     row(OpKind::GlobalMaxPool, &[BF16], |ctx| fill_over(ctx, &positions(ctx)?, greatest::<bf16>)),
+    row(OpKind::GlobalLpPool, &[F32], norm_f32),
+    row(OpKind::GlobalLpPool, &[F64], norm::<f64>),
+    row(OpKind::GlobalLpPool, &[F16], norm::<f16>),
+    row(OpKind::GlobalLpPool, &[BF16], norm::<bf16>),
 ];
 
 /// The reduction of a channel's positions.
@@ -37,5 +42,48 @@ fn max_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         for (i, out) in out.iter_mut().enumerate() {
             *out = isa.reduce(Reduce::Max, x.slice((from + i).saturating_mul(n), n));
         }
+    })
+}
+
+fn p_of(ctx: &KernelCtx<'_>) -> Result<i64, OpError> {
+    match ctx.op() {
+        Op::GlobalLpPool(op) => Ok(op.p),
+        _ => Err(super::other_op("GlobalLpPool")),
+    }
+}
+
+fn norm_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    let n = positions(ctx)?.n;
+    let fold = match p_of(ctx)? {
+        1 => Fold::SumAbs,
+        2 => Fold::SumSquares,
+        _ => return norm::<f32>(ctx),
+    };
+    let isa = Isa::detect();
+    let x = Src::from_bytes(ctx.bytes(0)?);
+    let out = ctx.output::<f32>(0)?;
+    spread(ctx.pool(), out, 1, 5.0 + 0.08 * n as f32, &|from, out| {
+        for (i, out) in out.iter_mut().enumerate() {
+            let mut lanes = FoldLanes::new(fold, 0.0);
+            lanes.add(isa, x.slice((from + i).saturating_mul(n), n));
+            *out = if fold == Fold::SumSquares { lanes.finish().sqrt() } else { lanes.finish() };
+        }
+    })
+}
+
+fn norm<T: Real>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    let p = p_of(ctx)?;
+    let power = |x: T::Math| match p {
+        1 => x.magnitude(),
+        2 => x * x,
+        _ => T::Math::of(libm::pow(x.magnitude().to_f64(), p as f64)),
+    };
+    fill_over(ctx, &positions(ctx)?, |elements: &Elements<'_, T>| {
+        let sum = lanes(elements, power);
+        T::narrow(match p {
+            1 => sum,
+            2 => sum.sqrt(),
+            _ => T::Math::of(libm::pow(sum.to_f64(), 1.0 / p as f64)),
+        })
     })
 }

@@ -3,6 +3,7 @@
 //! A family's file holds its functions and their rows. What they share: `spread` (work over the pool), `runs`
 //! (broadcasting), `strided` (views), `number` (element types), `rows` (rows of many element types).
 
+mod arg;
 mod average_pool;
 mod batch_norm;
 mod bitwise;
@@ -20,6 +21,7 @@ mod expand;
 mod gather;
 mod gemm;
 mod global_pool;
+mod log_softmax;
 mod lstm;
 mod matmul;
 mod matmul_plain;
@@ -34,6 +36,7 @@ mod pool;
 mod pow;
 mod real;
 mod reduce;
+mod rms_norm;
 mod rows;
 mod runs;
 mod scatter;
@@ -45,6 +48,7 @@ mod split;
 mod spread;
 mod strided;
 mod tile;
+mod top_k;
 mod transpose;
 mod trilu;
 mod tuples;
@@ -68,6 +72,10 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     reduce::BINDINGS,
     softmax::BINDINGS,
     norm::BINDINGS,
+    arg::BINDINGS,
+    log_softmax::BINDINGS,
+    rms_norm::BINDINGS,
+    top_k::BINDINGS,
     shapes::BINDINGS,
     transpose::BINDINGS,
     concat::BINDINGS,

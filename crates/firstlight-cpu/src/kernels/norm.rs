@@ -18,10 +18,14 @@ pub(super) const BINDINGS: &[KernelBinding] = &[
 ];
 
 /// Scale and bias hold one element for each of a row, as they nearly always do.
-fn accepts(query: &KernelQuery<'_>) -> bool {
-    let Op::LayerNormalization(op) = query.op else { return false };
+pub(super) fn accepts(query: &KernelQuery<'_>) -> bool {
+    let axis = match query.op {
+        Op::LayerNormalization(op) => op.axis,
+        Op::RMSNormalization(op) => op.axis,
+        _ => return false,
+    };
     let Some(Some(x)) = query.inputs.first() else { return false };
-    let Ok(axis) = normalise_axis(op.axis, x.dims.rank()) else { return false };
+    let Ok(axis) = normalise_axis(axis, x.dims.rank()) else { return false };
     let is_row = |spec: &OperandSpec| {
         let row = &x.dims[axis..];
         let lead = spec.dims.rank().checked_sub(row.len());

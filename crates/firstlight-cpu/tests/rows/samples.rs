@@ -336,6 +336,70 @@ fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, 
             add(reduction(kind, true, false), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
             add(reduction(kind, true, true), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
         }
+        OpKind::GlobalLpPool => {
+            for (dims, p) in
+                [(&[2, 3, 7, 5][..], 2), (&[1, 40, 1000], 1), (&[2, 3, 7], 3), (&[60, 40, 7, 7], 2), (&[2, 3, 0], 2)]
+            {
+                add(ops::GlobalLpPool { p }.into(), vec![Some(random.finite(dtype, dims))]);
+            }
+        }
+        OpKind::ArgMax | OpKind::ArgMin => {
+            for (dims, axis) in [
+                (&[3, 40][..], -1),
+                (&[40, 300], 0),
+                (&[2, 33, 50], 1),
+                (&[5, 1], 1),
+                (&[0, 3], 1),
+                (&[700, 150], 1),
+                (&[20, 31, 200], 1),
+            ] {
+                for (keepdims, select_last_index) in [(false, true), (true, false)] {
+                    let op: Op = match row.op {
+                        OpKind::ArgMax => ops::ArgMax { axis, keepdims, select_last_index }.into(),
+                        _ => ops::ArgMin { axis, keepdims, select_last_index }.into(),
+                    };
+                    add(op, vec![Some(random.tensor(dtype, dims))]);
+                }
+            }
+        }
+        OpKind::TopK => {
+            for (dims, axis, k) in [
+                (&[3, 40][..], -1, 5i64),
+                (&[40, 30], 0, 40),
+                (&[2, 33, 50], 1, 7),
+                (&[5, 1], 1, 1),
+                (&[5, 3], 1, 0),
+                (&[600, 150], 1, 20),
+                (&[20, 31, 200], 1, 31),
+            ] {
+                for largest in [false, true] {
+                    let k = Some(Tensor::from_slice([1], &[k]).unwrap());
+                    add(ops::TopK { axis, largest, sorted: true }.into(), vec![Some(random.tensor(dtype, dims)), k]);
+                }
+            }
+        }
+        OpKind::RMSNormalization => {
+            for (dims, axis, scale) in
+                [(&[3, 40][..], -1, &[40][..]), (&[4, 5, 6], 1, &[5, 6]), (&[2, 3], 1, &[1]), (&[700, 100], 1, &[100])]
+            {
+                let inputs = vec![Some(random.finite(dtype, dims)), Some(random.finite(row.types[1], scale))];
+                add(ops::RMSNormalization { axis, epsilon: 1e-5 }.into(), inputs);
+            }
+        }
+        OpKind::LogSoftmax => {
+            for (dims, axis) in [
+                (&[3, 40][..], -1),
+                (&[40, 300], 0),
+                (&[2, 33, 50], 1),
+                (&[5, 1], 1),
+                (&[3, 0], 1),
+                (&[700, 150], -1),
+                (&[20, 31, 200], 1),
+            ] {
+                add(ops::LogSoftmax { axis }.into(), vec![Some(random.finite(dtype, dims))]);
+                add(ops::LogSoftmax { axis }.into(), vec![Some(random.tensor(dtype, dims))]);
+            }
+        }
         OpKind::Softmax => {
             for (dims, axis) in [
                 (&[3, 40][..], -1),

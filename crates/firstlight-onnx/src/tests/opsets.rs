@@ -171,6 +171,44 @@ fn softmax_up_to_opset_12_takes_the_tensor_as_a_matrix() {
 }
 
 #[test]
+fn reductions_of_every_opset() {
+    let kept = "{keepdims=true, noop_with_empty_axes=false}";
+    for op in ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMin", "ReduceProd"] {
+        let then = one(17, op, &["x"], |n| attr_ints(n, "axes", &[1]));
+        assert_eq!(then, format!("%2 = Const() {{tensor=i64[1]}}; %3 = {op}(%0, %2) {kept}"));
+        assert!(one(18, op, &["x"], |n| attr_ints(n, "axes", &[1])).contains("not one that the op has at opset 18"));
+    }
+    let now = one(13, "ReduceSum", &["x"], |n| attr_int(n, "noop_with_empty_axes", 1));
+    assert_eq!(now, "%2 = ReduceSum(%0) {keepdims=true, noop_with_empty_axes=true}");
+    let then = one(11, "ReduceSum", &["x"], |n| attr_ints(n, "axes", &[0]));
+    assert_eq!(then, format!("%2 = Const() {{tensor=i64[1]}}; %3 = ReduceSum(%0, %2) {kept}"));
+    assert!(one(12, "ReduceSum", &["x"], |n| attr_int(n, "noop_with_empty_axes", 1)).contains("not one"));
+    let last = |n: &mut Writer| attr_int(n, "select_last_index", 1);
+    assert_eq!(one(12, "ArgMax", &["x"], last), "%2 = ArgMax(%0) {axis=0, keepdims=true, select_last_index=true}");
+    assert!(one(11, "ArgMin", &["x"], last).contains("not one that the op has at opset 11"));
+    assert_eq!(
+        one(9, "TopK", &["x"], |n| attr_int(n, "k", 2)),
+        "%2 = Const() {tensor=i64[1]}; %3 = TopK(%0, %2) {axis=-1, largest=true, sorted=true}"
+    );
+    assert!(one(1, "TopK", &["x"], |_| ()).contains("`k` is missing"));
+    let least = |n: &mut Writer| attr_int(n, "largest", 0);
+    assert!(one(10, "TopK", &["x", "v"], least).contains("not one that the op has at opset 10"));
+    assert_eq!(
+        one(12, "LogSoftmax", &["x"], |n| attr_int(n, "axis", 0)),
+        "%2 = Shape(%0) {start=0}; %3 = Flatten(%0) {axis=0}; %4 = LogSoftmax(%3) {axis=-1}; \
+         %5 = Reshape(%4, %2) {allow_zero=true}"
+    );
+    assert_eq!(one(13, "LogSoftmax", &["x"], |_| ()), "%2 = LogSoftmax(%0) {axis=-1}");
+    assert_eq!(one(1, "GlobalLpPool", &["x"], |_| ()), "%2 = GlobalLpPool(%0) {p=2}");
+    assert!(one(2, "GlobalLpPool", &["x"], |n| attr_int(n, "p", 0)).contains("p is 0, expected 1 or more"));
+    assert!(one(22, "LpNormalization", &["x"], |n| attr_int(n, "p", 3)).contains("p is 3, expected 1 or 2"));
+    assert!(one(1, "LpNormalization", &["x"], |n| attr_int(n, "p", 1)).contains("ReduceL1(%0"));
+    assert!(one(23, "RMSNormalization", &["x", "v"], |n| attr_int(n, "stash_type", 11)).contains("stash_type 11"));
+    let normal = one(13, "MeanVarianceNormalization", &["x"], |n| attr_ints(n, "axes", &[1]));
+    assert!(normal.contains("ReduceMean(%0, %2)"), "{normal}");
+}
+
+#[test]
 fn reductions_shapes_and_casts() {
     let mean = one(17, "ReduceMean", &["x"], |n| {
         attr_ints(n, "axes", &[1]);

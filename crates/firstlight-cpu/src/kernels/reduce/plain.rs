@@ -119,7 +119,7 @@ pub(in super::super) fn fill_over<T: Pod + Send>(
 }
 
 /// The sum of a function of floats, in lanes.
-fn lanes<T: Real>(elements: &Elements<'_, T>, f: impl Fn(T::Math) -> T::Math) -> T::Math {
+pub(in super::super) fn lanes<T: Real>(elements: &Elements<'_, T>, f: impl Fn(T::Math) -> T::Math) -> T::Math {
     let mut lanes = Lanes::new();
     elements.each(|x| lanes.add(f(x.widen())));
     lanes.sum()

@@ -8,6 +8,7 @@ pub mod conv_transpose;
 pub mod fused;
 pub mod gemm;
 pub mod global_average_pool;
+pub mod global_lp_pool;
 pub mod global_max_pool;
 pub mod lstm;
 pub mod matmul;

@@ -89,7 +89,7 @@ impl OpDef for LayerNormalization {
 }
 
 /// False when the dims cannot broadcast to `to`, whatever the sizes that are not known.
-fn broadcasts_to(from: &SymShape, to: &SymShape) -> bool {
+pub(crate) fn broadcasts_to(from: &SymShape, to: &SymShape) -> bool {
     // A known size of `to` that is 1 takes no other.
     let grows = from
         .iter()

@@ -6,7 +6,11 @@
 
 pub mod cum_sum;
 pub mod along;
+pub mod arg;
+pub mod arg_max;
+pub mod arg_min;
 pub mod layer_normalization;
+pub mod log_softmax;
 pub mod reduce_l1;
 pub mod reduce_l2;
 pub mod reduce_log_sum;
@@ -17,7 +21,9 @@ pub mod reduce_min;
 pub mod reduce_prod;
 pub mod reduce_sum;
 pub mod reduce_sum_square;
+pub mod rms_normalization;
 pub mod softmax;
+pub mod top_k;
 
 use crate::OpError;
 use firstlight_tensor::{Layout, TensorView};
