@@ -4,9 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "planted-fault")]
+mod fault;
 mod feeds;
 mod near;
 mod print;
+mod progress;
 mod random;
 mod record;
 mod table;

@@ -4,6 +4,7 @@
 //! `$ firstlight` is a command.
 
 mod check;
+mod compare;
 mod explain;
 mod inspect;
 mod ops;
@@ -17,6 +18,8 @@ use clap::Subcommand;
 pub(crate) enum Command {
     /// Say whether a model can run here, and everything that stands in its way
     Check(check::CheckArgs),
+    /// Find the first node whose values are wrong, and by how much
+    Compare(compare::CompareArgs),
     /// Show what a run does, step by step, and why
     Explain(explain::ExplainArgs),
     /// Show what a model file holds: inputs, outputs, symbols, ops, weights
@@ -34,6 +37,7 @@ impl Command {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         match self {
             Command::Check(args) => check::check(args),
+            Command::Compare(args) => compare::compare(args),
             Command::Explain(args) => explain::explain(args),
             Command::Inspect(args) => inspect::inspect(args),
             Command::Ops(args) => ops::ops(args),
