@@ -5,10 +5,12 @@
 
 use crate::Failure;
 use firstlight::core::{
-    BackendId, CPU_BINDINGS, CpuDevice, KernelBinding, KernelBindingTable, KernelCtx, KernelQuery, OpError, OpKind,
-    OperandSpec, bind_types, reference_kernel,
+    BackendId, Budget, CPU_BINDINGS, CpuDevice, ExecutorConfig, Graph, KernelBinding, KernelBindingTable, KernelCtx,
+    OpError, OpKind, PipelinedExecutor, Pool, PrepareOptions, RealizeRequest, Realized, Spec, StorageCache, ValueId,
+    reference_kernel,
 };
-use firstlight::{DType, Runtime};
+use firstlight::{DType, Pipeline, RunOptions, Runtime, Tensor};
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -53,27 +55,69 @@ fn parse(text: &str) -> Option<Fault> {
     Some(Fault { op, launch, size })
 }
 
-/// Runs the kernel that the planner chose, then spoils one element.
+/// Runs the op by the kernel that the planner would have chosen, then spoils one element.
 fn wrong(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let call = ctx.call();
-    let inputs: Vec<Option<DType>> = call.inputs.iter().map(|spec| Some(spec.as_ref()?.dtype)).collect();
-    let outputs: Vec<DType> = call.outputs.iter().map(|spec| spec.dtype).collect();
-    let types = bind_types(call.op.info(), &inputs, &outputs)?;
-    let threads = ctx.pool().threads();
-    let query = KernelQuery { op: &call.op, inputs: &call.inputs, outputs: &call.outputs, threads };
-    let mut rows = CPU_BINDINGS.iter().flat_map(|rows| rows.iter());
-    let chosen = rows.find(|row| row.op == call.op.kind() && row.types == &types[..] && (row.accepts)(&query));
-    let kernel = chosen.ok_or_else(|| OpError::unsupported("no kernel to spoil"))?.kernel;
-    kernel(ctx)?;
-    let Some(fault) = FAULT.get() else { return Ok(()) };
+    let results = right(ctx)?;
+    let Some(fault) = FAULT.get() else { return Err(OpError::unsupported("no fault is planted")) };
     let launch = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
-    if fault.launch.is_none_or(|at| at == launch) && call.outputs.first().map(|spec| spec.dtype) == Some(DType::F32) {
-        let n_elems = call.outputs.first().map(OperandSpec::n_bytes).unwrap_or(0) / size_of::<f32>();
-        if let Some(element) = ctx.output::<f32>(0)?.get_mut(n_elems / 2) {
-            *element += fault.size;
+    let is_wrong = fault.launch.is_none_or(|at| at == launch);
+    for (i, result) in results.iter().enumerate() {
+        let n_bytes = result.as_bytes().len();
+        let to = ctx.output::<u8>(i)?;
+        let to = to.get_mut(..n_bytes).ok_or_else(|| OpError::unsupported("an output is too small"))?;
+        to.copy_from_slice(result.as_bytes());
+        if call.data_sized {
+            ctx.set_dims(i, result.shape())?;
+        }
+        if is_wrong && i == 0 && result.dtype() == DType::F32 {
+            let at = result.n_elems() / 2 * size_of::<f32>();
+            if let Some(element) = to.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *element = (f32::from_le_bytes(*element) + fault.size).to_le_bytes();
+            }
         }
     }
     Ok(())
+}
+
+/// What the op's kernel makes of the inputs, in memory of its own: a launch hands each output out once.
+fn right(ctx: &KernelCtx<'_>) -> Result<Vec<Tensor>, OpError> {
+    let call = ctx.call();
+    let fail = |error: &dyn Display| OpError::unsupported(error.to_string());
+    let mut graph = Graph::new("fault");
+    let (mut operands, mut fed) = (vec![], StorageCache::new());
+    for (i, spec) in call.inputs.iter().enumerate() {
+        let Some(spec) = spec else {
+            operands.push(None);
+            continue;
+        };
+        let value = graph.input(format!("x{i}"), Spec::known(spec.dtype, &spec.dims), None);
+        let tensor = Tensor::new(spec.dtype, spec.dims.clone(), ctx.bytes(i)?.into())?;
+        fed.insert(value, Realized::from_tensor(&tensor));
+        operands.push(Some(value));
+    }
+    let names: Vec<String> = (0..call.outputs.len()).map(|i| format!("y{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let node = graph.push("node", call.op.clone(), &operands, &names)?;
+    let targets: Vec<ValueId> = (0..names.len() as u32).map(|output| ValueId { node, output }).collect();
+    let table = KernelBindingTable::finalize(CPU_BINDINGS, &[(BackendId::CPU, reference_kernel)]);
+    let executor = PipelinedExecutor::new(ExecutorConfig {
+        pool: Arc::new(Pool::new(1).map_err(|error| fail(&error))?),
+        table: Arc::new(table.map_err(|error| fail(&error))?),
+        device: Arc::new(CpuDevice),
+        budget: Budget::new(None),
+    });
+    let realized = executor.realize_with(RealizeRequest {
+        graph: &Arc::new(graph),
+        targets: &targets,
+        inputs: &fed,
+        prepare: PrepareOptions { passes: false, ..PrepareOptions::default() },
+        options: RunOptions { pipeline: Pipeline::Inline, ..RunOptions::default() },
+        persistent: None,
+    });
+    let realized = realized.map_err(|error| fail(&error))?;
+    let result = |target: &ValueId| realized.get(*target).ok_or_else(|| fail(&"a result is lost"))?.to_tensor();
+    targets.iter().map(result).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,12 @@ fn found(fault: &str, model: &Path, more: &[&str]) -> Value {
     command.env("FIRSTLIGHT_FAULT", fault).stdin(Stdio::null());
     command.args(["compare", "--json", "--random"]).arg(model).args(more);
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{fault}: {}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(
+        (output.status.code(), text(&output.stderr)),
+        (Some(1), String::new()),
+        "{fault}: {}",
+        text(&output.stdout)
+    );
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
