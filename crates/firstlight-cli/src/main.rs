@@ -12,6 +12,7 @@ mod print;
 mod progress;
 mod random;
 mod record;
+mod svg;
 mod table;
 mod timeline;
 mod verbs;

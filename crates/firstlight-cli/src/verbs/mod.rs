@@ -3,6 +3,7 @@
 //! The examples of a page of help are run by `tests/examples.rs`: each line of [`Command`]'s long help that starts with
 //! `$ firstlight` is a command.
 
+mod bench;
 mod check;
 mod compare;
 mod explain;
@@ -16,6 +17,8 @@ use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Measure how long a model takes, cold and warm apart, and where the time goes
+    Bench(bench::BenchArgs),
     /// Say whether a model can run here, and everything that stands in its way
     Check(check::CheckArgs),
     /// Find the first node whose values are wrong, and by how much
@@ -28,7 +31,7 @@ pub(crate) enum Command {
     Ops(ops::OpsArgs),
     /// Run a model and print or write its outputs
     Run(run::RunArgs),
-    /// Run a model once and write what was compiled and executed when, as a Chrome trace
+    /// Write what was compiled and executed when, as a Chrome trace or a picture
     Trace(trace::TraceArgs),
 }
 
@@ -36,6 +39,7 @@ impl Command {
     /// Does what the verb says.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         match self {
+            Command::Bench(args) => bench::bench(args),
             Command::Check(args) => check::check(args),
             Command::Compare(args) => compare::compare(args),
             Command::Explain(args) => explain::explain(args),
