@@ -6,9 +6,9 @@ use clap::{Args, Parser, ValueEnum};
 use firstlight::{Pipeline, Session, SessionBuilder};
 use std::path::PathBuf;
 
-/// Runs trained ONNX models.
+/// Runs trained ONNX models: compiling and executing are one pipeline, so the first answer comes sooner.
 #[derive(Debug, Parser)]
-#[command(name = "firstlight", version, about, arg_required_else_help = true, after_long_help = AFTER)]
+#[command(name = "firstlight", version, arg_required_else_help = true, after_long_help = AFTER)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -52,8 +52,8 @@ fn check_dims(session: &Session, args: &ModelArgs) -> Result<(), Failure> {
 }
 
 /// Shapes of the inputs that have to be fed, by the sizes of the command line; `None` for one of unknown rank. What is
-/// not named there is 1; the second value tells which sizes were made up so.
-pub(crate) fn shapes(session: &Session, args: &ModelArgs) -> Result<Shapes, Failure> {
+/// not named there is `unnamed`; the second value tells which sizes were made up so.
+pub(crate) fn shapes(session: &Session, args: &ModelArgs, unnamed: usize) -> Result<Shapes, Failure> {
     check_dims(session, args)?;
     let mut made_up: Vec<String> = vec![];
     let mut shapes = vec![];
@@ -70,7 +70,7 @@ pub(crate) fn shapes(session: &Session, args: &ModelArgs) -> Result<Shapes, Fail
             if !made_up.contains(&label) {
                 made_up.push(label);
             }
-            1
+            unnamed
         };
         shapes.push((
             spec.name.clone(),

@@ -76,6 +76,14 @@ pub(crate) fn short(text: &str, width: usize) -> String {
     }
 }
 
+/// The last `width` characters of a text, with a mark where there is more: what sets long names apart is at their end.
+pub(crate) fn tail(text: &str, width: usize) -> String {
+    match text.chars().count().checked_sub(width.saturating_sub(1)) {
+        Some(cut) if cut > 1 => ['…'].into_iter().chain(text.chars().skip(cut)).collect(),
+        _ => text.to_owned(),
+    }
+}
+
 /// A size as people read it, in powers of 1000.
 pub(crate) fn size(n_bytes: usize) -> String {
     let mut value = n_bytes as f64;
@@ -126,5 +134,6 @@ mod tests {
         assert_eq!([operations(12), operations(1_234_000_000)], ["12", "1.2G"]);
         assert_eq!([count(1, "node"), count(0, "node")], ["1 node", "0 nodes"]);
         assert_eq!([short("abc", 3), short("abcd", 3)], ["abc", "ab…"]);
+        assert_eq!([tail("abc", 3), tail("abcd", 3)], ["abc", "…cd"]);
     }
 }

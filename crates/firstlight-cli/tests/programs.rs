@@ -324,3 +324,18 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(!text(&output.stderr).contains("panicked"));
 }
+
+#[test]
+fn colours_are_for_terminals_and_those_who_ask() {
+    let folder = Folder::new("colour");
+    let model = folder.write("m.onnx", &common::add_relu());
+    let check = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_firstlight"));
+        for variable in ["NO_COLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(variable);
+        }
+        text(&command.env(name, "1").arg("check").arg(&model).stdin(Stdio::null()).output().unwrap().stdout)
+    };
+    assert!(check("CLICOLOR_FORCE").contains('\u{1b}'));
+    assert!(!check("NO_COLOR").contains('\u{1b}') && !check("LANG").contains('\u{1b}'));
+}

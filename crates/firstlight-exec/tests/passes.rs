@@ -73,7 +73,7 @@ fn constants_are_folded_by_the_kernels_that_would_have_run() {
     let w = g.constant("w", floats(&[4, 3], 1));
     let turned = g.op(ops::Transpose { perm: None }.into(), &[w]).unwrap();
     let bent = g.op(ops::Sigmoid.into(), &[turned]).unwrap();
-    let y = g.op(ops::MatMul.into(), &[x, bent]).unwrap();
+    let y = g.op(ops::MatMul::default().into(), &[x, bent]).unwrap();
     g.output("y", y).unwrap();
     let g = Arc::new(g);
     assert_eq!(
@@ -125,6 +125,33 @@ fn folding_keeps_within_its_limits() {
 }
 
 #[test]
+fn a_product_reads_what_a_transpose_would_have_turned() {
+    let mut g = Graph::new("turned");
+    let x = input(&mut g, "x", &[None, Some(2), Some(3)]);
+    let w = g.constant("w", floats(&[4, 3], 1));
+    let transpose = |perm: &[i64]| ops::Transpose { perm: Some(perm.to_vec()) };
+    let turned = g.op(transpose(&[1, 0]).into(), &[w]).unwrap();
+    let scores = g.op(ops::MatMul::default().into(), &[x, turned]).unwrap();
+    let keys = g.op(transpose(&[0, 2, 1]).into(), &[x]).unwrap();
+    let squares = g.op(ops::MatMul::default().into(), &[x, keys]).unwrap();
+    let mixed = g.op(transpose(&[2, 1, 0]).into(), &[x]).unwrap();
+    let others = g.op(ops::MatMul::default().into(), &[x, mixed]).unwrap();
+    let g = Arc::new(g);
+    let prepared = cpu(1).prepare(g.clone(), &[scores, squares], only("absorb-transpose")).unwrap();
+    let node = |i: u32| format!("MatMul_{i}");
+    assert_eq!(rules(&prepared), [("absorb-transpose", node(3), 2), ("absorb-transpose", node(5), 2)]);
+    for threads in [1, 2] {
+        let run = |options| realize(&cpu(threads), &g, &[scores, squares], options, &[floats(&[5, 2, 3], 2)]);
+        assert_eq!(run(PrepareOptions::default()), run(off()));
+    }
+    // Not the last two dimensions; a transposed value that is asked for itself.
+    for targets in [&[others][..], &[scores, turned]] {
+        let prepared = cpu(1).prepare(g.clone(), targets, only("absorb-transpose")).unwrap();
+        assert_eq!(rules(&prepared), []);
+    }
+}
+
+#[test]
 fn identities_are_dropped() {
     let mut g = Graph::new("drop");
     let x = input(&mut g, "x", &[None, Some(3)]);
@@ -158,7 +185,7 @@ fn epilogues_are_fused_into_products() {
     let bent = g.op(ops::Relu.into(), &[sum]).unwrap();
     let m = g.constant("m", floats(&[4, 5], 2));
     let row = g.constant("row", floats(&[5], 3));
-    let b = g.op(ops::MatMul.into(), &[bent, m]).unwrap();
+    let b = g.op(ops::MatMul::default().into(), &[bent, m]).unwrap();
     let y = g.op(ops::Add.into(), &[b, row]).unwrap();
     g.output("y", y).unwrap();
     let g = Arc::new(g);
@@ -202,7 +229,7 @@ fn elementwise_ops_are_fused_into_one() {
         text(&g, only("fuse-elementwise")),
         "graph \"chain\" {\n  %0 = Input() {index=0}: f32[?,3] -> \"x\"\n  \
          %1 = Const() {tensor=f32[]} -> \"c\"\n  %2 = Const() {tensor=f32[3]} -> \"row\"\n  \
-         %3 = Elementwise(%0, %2, %1) {steps=\"Div(x0, x2); Erf(t0); Add(x1, t1); Mul(x0, t2)\"} -> \"Mul_6\"\n  \
+         %3 = Elementwise(%0, %1, %2) {steps=\"Div(x0, x1); Erf(t0); Add(x2, t1); Mul(x0, t2)\"} -> \"Mul_6\"\n  \
          return \"y\" = %3\n}\n"
     );
     let prepared = cpu(1).prepare(g.clone(), &[e], PrepareOptions::default()).unwrap();
@@ -224,7 +251,7 @@ fn an_addend_that_may_broadcast_is_left_alone() {
     let x = input(&mut g, "x", &[Some(1), Some(4)]);
     let other = input(&mut g, "other", &[None, Some(4)]);
     let w = g.constant("w", floats(&[4, 4], 1));
-    let product = g.op(ops::MatMul.into(), &[x, w]).unwrap();
+    let product = g.op(ops::MatMul::default().into(), &[x, w]).unwrap();
     let sum = g.op(ops::Add.into(), &[product, other]).unwrap();
     g.output("y", sum).unwrap();
     let g = Arc::new(g);
@@ -382,7 +409,7 @@ fn random_graph(seed: u64) -> Arc<Graph> {
             }
             _ => {
                 let w = g.constant(format!("w{i}"), floats(&[6, 6], i));
-                let made = g.op(ops::MatMul.into(), &[v, w]).unwrap();
+                let made = g.op(ops::MatMul::default().into(), &[v, w]).unwrap();
                 g.op(ops::Add.into(), &[made, consts[2]])
             }
         };

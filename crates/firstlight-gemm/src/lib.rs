@@ -8,9 +8,10 @@
 //! | exp, tanh, sigmoid, erf, sqrt, relu, .. of a slice | [`Isa::unary`], [`Isa::unary_in_place`] with [`Unary`] |
 //! | add, sub, mul, div, max, min of slices or a slice and a scalar | [`Isa::binary`], [`Isa::binary_scalar`], [`Isa::scalar_binary`] and `_in_place`, with [`Binary`] |
 //! | sum, max, min of a row, or over an outer axis | [`Isa::reduce`], [`Isa::reduce_rows`] with [`Reduce`] |
+//! | the same and more in pieces: sums of squares or exponentials, products | [`FoldLanes`], [`FoldColumns`] with [`Fold`] |
 //! | softmax, layer normalisation of a row | [`Isa::softmax_row`], [`Isa::layer_norm_row`] |
 //! | matrix products and convolutions, a tile at a time, with bias, residual and relu | [`Isa::product_tile`] with [`Product`], [`Out`] |
-//! | depthwise convolution and max pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
+//! | depthwise convolution, max and average pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
 //!
 //! Inputs are [`Src`]: `&[f32]` converts into it, and so do the unaligned bytes of a mapped weight.
 //!
@@ -23,6 +24,7 @@
 //! assert_eq!((y, isa.reduce(Reduce::Sum, &y)), ([0.0, 1.0, 4.0], 5.0));
 //! ```
 
+mod fold;
 mod isa;
 mod math;
 mod product;
@@ -32,9 +34,10 @@ mod src;
 mod table;
 mod window;
 
+pub use fold::{Fold, FoldColumns, FoldLanes};
 pub use isa::{Isa, IsaKind};
 pub use product::{
-    Addend, ConvInput, Epilogue, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, SMALL_M,
+    Addend, ConvInput, Epilogue, Finish, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, SMALL_M,
 };
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;

@@ -109,11 +109,7 @@ fn signed_zeros_infinities_and_nan() {
 
 #[test]
 fn simple_functions_match_scalar_code() {
-    let hard = |x: f32, alpha: f32, beta: f32| match alpha * x + beta {
-        y if y < 0.0 => 0.0,
-        y if y > 1.0 => 1.0,
-        y => y,
-    };
+    let hard = |x: f32, alpha: f32, beta: f32| (alpha * x + beta).clamp(0.0, 1.0);
     let clip = |x: f32, min: f32, max: f32| {
         let x = if x < min { min } else { x };
         if x > max { max } else { x }

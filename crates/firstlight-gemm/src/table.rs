@@ -1,5 +1,6 @@
 //! The function-pointer tables: every kernel, instantiated once per instruction set.
 
+use crate::fold::{self, Fold, Rows};
 use crate::product::micro::{self, MicroOut, Part, Slab};
 use crate::product::{self, Lhs, Matrix, Out, Product, Rhs, few, pack, small};
 use crate::slices::{self, Binary, Reduce, Unary};
@@ -62,6 +63,9 @@ tables! {
     slices::binary_scalar(op: Binary, a: *const f32, b: f32, swap: bool, out: *mut f32, n: usize);
     slices::reduce(op: Reduce, x: *const f32, n: usize) -> f32;
     slices::reduce_rows(op: Reduce, x: *const f32, rows: usize, stride: usize, out: *mut f32, n: usize);
+    fold::fold_run(fold: Fold, shift: f32, x: *const f32, n: usize, lanes: *mut f32, first: usize);
+    fold::fold_rows(fold: Fold, shifts: *const f32, x: &Rows, lanes: *mut f32, first: usize);
+    fold::fold_finish(fold: Fold, lanes: *const f32, out: *mut f32, n: usize);
     slices::sum_squared_deviations(x: *const f32, n: usize, mean: f32) -> f32;
     slices::softmax_row(x: *const f32, out: *mut f32, n: usize);
     slices::layer_norm_row(x: *const f32, scale: *const f32, bias: *const f32, eps: f32, out: *mut f32, n: usize) -> (f32, f32);

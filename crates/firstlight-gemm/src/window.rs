@@ -1,4 +1,4 @@
-//! Windows over one plane: depthwise convolution and max pooling.
+//! Windows over one plane: depthwise convolution, max and average pooling.
 //!
 //! A strip of the plane is packed first: padding included, one sub-plane for each phase of the strides that a tap reads, all with
 //! the same pitch. Then every tap is one offset, whatever the row, so that lanes run over the strip's outputs as one line; the
@@ -35,6 +35,11 @@ pub enum Window<'a> {
     },
     /// The greatest value under the window; NaN and padding are passed over; -inf where there is nothing.
     Max,
+    /// The mean of the values under the window: their sum, taken in order, divided by how many they are.
+    Average {
+        /// How far the padding reaches below and to the right of the plane, where its zeros count as values.
+        counted_pad_end: Option<[usize; 2]>,
+    },
 }
 
 /// How planes of one size are gone over: made once, used for each plane.
@@ -94,7 +99,7 @@ impl Isa {
     ) -> bool {
         let [out_h, out_w] = plan.geometry.out;
         let operands_fit = match window {
-            Window::Max => true,
+            Window::Max | Window::Average { .. } => true,
             Window::Depthwise { filter, residual, .. } => {
                 filter.len() == plan.strip.n_taps() && residual.is_none_or(|r| r.len() == out_h * out_w)
             }
@@ -253,9 +258,8 @@ pub(crate) unsafe fn window_rows<S: Simd>(
                     };
                 }
                 for r in 0..n_rows {
-                    let place = (row + r) * g.out[1] + col;
-                    let to = out.add(place - rows.start * g.out[1]);
-                    write_row(s, window, results.add(r * strip.pitch()), place, n_cols, to);
+                    let to = out.add((row + r - rows.start) * g.out[1] + col);
+                    write_row(s, plan, window, results.add(r * strip.pitch()), [row + r, col], n_cols, to);
                 }
             }
         }
@@ -279,7 +283,7 @@ unsafe fn pack<S: Simd>(
     let WindowPlan { size: [height, width], geometry: g, strip, .. } = plan;
     let pitch = strip.pitch();
     let fill = match window {
-        Window::Depthwise { .. } => 0.0,
+        Window::Depthwise { .. } | Window::Average { .. } => 0.0,
         Window::Max => f32::NEG_INFINITY,
     };
     let n_packed = n_rows + strip.down.most_steps;
@@ -371,6 +375,16 @@ unsafe fn line<S: Simd, const N: usize>(
                 acc.iter_mut().for_each(|acc| *acc = math::relu(s, *acc));
             }
         }
+        Window::Average { .. } => {
+            acc = [s.splat(0.0); N];
+            for offset in offsets {
+                let from = from.wrapping_add(*offset as usize);
+                for (i, acc) in acc.iter_mut().enumerate() {
+                    // SAFETY: the vectors are readable.
+                    *acc = s.add(*acc, unsafe { s.load(from.add(i * LANES)) });
+                }
+            }
+        }
         Window::Max => {
             acc = [s.splat(f32::NEG_INFINITY); N];
             for offset in offsets {
@@ -389,28 +403,77 @@ unsafe fn line<S: Simd, const N: usize>(
     N
 }
 
-/// Writes `n` results of one output row, which starts at `place` of the output's plane.
+/// Writes `n` results of one output row, which starts at `[row, col]` of the output's plane.
 ///
 /// # Safety
 /// `from` is readable for whole vectors that hold `n`; `to` is writable for `n`; the places lie in the plane.
 #[inline(always)]
-unsafe fn write_row<S: Simd>(s: S, window: &Window<'_>, from: *const f32, place: usize, n: usize, to: *mut f32) {
+unsafe fn write_row<S: Simd>(
+    s: S,
+    plan: &WindowPlan,
+    window: &Window<'_>,
+    from: *const f32,
+    [row, col]: [usize; 2],
+    n: usize,
+    to: *mut f32,
+) {
+    let n_rows = match window {
+        Window::Average { counted_pad_end } => count(plan, 0, counted_pad_end.as_ref(), row) as f32,
+        Window::Depthwise { .. } | Window::Max => 1.0,
+    };
     let mut at = 0;
     while at < n {
         let left = LANES.min(n - at);
         // SAFETY: as this function's.
         unsafe {
             let mut x = s.load(from.add(at));
-            if let Window::Depthwise { residual: Some(residual), relu, .. } = window {
-                x = s.add(x, s.load_n(residual.as_ptr().add(place + at), left));
-                if *relu {
-                    x = math::relu(s, x);
+            match window {
+                Window::Depthwise { residual: Some(residual), relu, .. } => {
+                    let place = row * plan.geometry.out[1] + col + at;
+                    x = s.add(x, s.load_n(residual.as_ptr().add(place), left));
+                    if *relu {
+                        x = math::relu(s, x);
+                    }
                 }
+                Window::Average { counted_pad_end } => {
+                    let columns = counts(s, plan, counted_pad_end.as_ref(), col + at, left);
+                    x = s.div(x, s.mul(columns, s.splat(n_rows)));
+                }
+                Window::Depthwise { .. } | Window::Max => {}
             }
             if left == LANES { s.store(to.add(at), x) } else { s.store_n(to.add(at), x, left) }
         }
         at += left;
     }
+}
+
+/// How many taps of a window lie in the plane along dimension `d`, or in the plane and its padding.
+#[inline(always)]
+fn count(plan: &WindowPlan, d: usize, pad_end: Option<&[usize; 2]>, window: usize) -> usize {
+    let g = &plan.geometry;
+    let (size, pad) = (plan.size[d], g.pad[d]);
+    let (lo, hi) = pad_end.map_or((pad, pad + size), |pad_end| (0, (pad + size).saturating_add(pad_end[d])));
+    let from = window * g.stride[d];
+    // Taps before a place.
+    let before = |place: usize| match g.dilation[d] {
+        1 => place.saturating_sub(from),
+        dilation => place.saturating_sub(from).div_ceil(dilation),
+    };
+    before(hi).min(g.kernel[d]).saturating_sub(before(lo))
+}
+
+/// [`count`] along a row of `n` windows from `col` on.
+#[inline(always)]
+fn counts<S: Simd>(s: S, plan: &WindowPlan, pad_end: Option<&[usize; 2]>, col: usize, n: usize) -> S::V {
+    let kernel = plan.geometry.kernel[1];
+    let of = |window: usize| count(plan, 1, pad_end, window);
+    // Windows between two whole ones are whole.
+    if of(col) == kernel && of(col + n - 1) == kernel {
+        return s.splat(kernel as f32);
+    }
+    let counts: [f32; LANES] = std::array::from_fn(|i| if i < n { of(col + i) as f32 } else { 1.0 });
+    // SAFETY: a whole array.
+    unsafe { s.load(counts.as_ptr()) }
 }
 
 #[cfg(test)]

@@ -53,10 +53,23 @@ fn windows_keep_the_written_order() {
             _ => acc,
         };
         let sum = |acc: f32, tap: usize, x: Option<f32>| filter[tap].mul_add(x.unwrap_or(0.0), acc);
+        let plus = |acc: f32, _: usize, x: Option<f32>| x.map_or(acc, |x| acc + x);
+        let one = |n: f32, _: usize, x: Option<f32>| n + f32::from(x.is_some());
+        // Taps before the end of a padding of 1 below and 2 to the right.
+        let n_taps = |out: usize, axis: usize, n: usize| {
+            let reach = |tap: usize| out * geometry.stride[axis] + tap * geometry.dilation[axis];
+            (0..geometry.kernel[axis]).filter(|&tap| reach(tap) < n + geometry.pad[axis] + 1 + axis).count() as f32
+        };
         let relu = |x: f32| if x <= 0.0 { 0.0 } else { x };
         let n = out_h * out_w;
         let depthwise = |bias, residual, relu| Window::Depthwise { filter: (&filter).into(), bias, residual, relu };
-        let cases: [(Window<'_>, Vec<f32>); 3] = [
+        let average = |counted_pad_end| Window::Average { counted_pad_end };
+        let cases: [(Window<'_>, Vec<f32>); 5] = [
+            (average(None), (0..n).map(|i| fold(i, 0.0, &plus) / fold(i, 0.0, &one)).collect()),
+            (
+                average(Some([1, 2])),
+                (0..n).map(|i| fold(i, 0.0, &plus) / (n_taps(i / out_w, 0, h) * n_taps(i % out_w, 1, w))).collect(),
+            ),
             (Window::Max, (0..n).map(|i| fold(i, f32::NEG_INFINITY, &max)).collect()),
             (depthwise(None, None, false), (0..n).map(|i| fold(i, 0.0, &sum)).collect()),
             (

@@ -88,7 +88,7 @@ impl From<TensorError> for OpError {
     fn from(error: TensorError) -> OpError {
         let kind = match error {
             TensorError::WrongDType { .. } => OpErrorKind::DType,
-            TensorError::TooLarge { .. } | TensorError::WrongSize { .. } => OpErrorKind::Shape,
+            TensorError::TooLarge { .. } | TensorError::WrongSize { .. } | TensorError::NotDense { .. } => OpErrorKind::Shape,
             TensorError::BadStrings => OpErrorKind::Value,
         };
         OpError::new(kind, error.to_string())

@@ -69,8 +69,8 @@ fn symbolic_dims_pass_through() {
     assert_eq!(inferred(ops::Squeeze, &[sym("n 1 m"), ints(&[1])]), "[n,m]");
     assert_eq!(inferred(ops::Unsqueeze, &[sym("n m"), ints(&[-1])]), "[n,m,1]");
     assert_eq!(inferred(ops::Transpose::default(), &[sym("n m 3")]), "[3,m,n]");
-    assert_eq!(inferred(ops::MatMul, &[sym("b s 8"), sym("8 4")]), "[b,s,4]");
-    assert_eq!(inferred(ops::MatMul, &[sym("b h s d"), sym("b h d t")]), "[b,h,s,t]");
+    assert_eq!(inferred(ops::MatMul::default(), &[sym("b s 8"), sym("8 4")]), "[b,s,4]");
+    assert_eq!(inferred(ops::MatMul::default(), &[sym("b h s d"), sym("b h d t")]), "[b,h,s,t]");
     assert_eq!(inferred(ops::Gemm::default(), &[sym("n 8"), sym("8 4"), sym("4")]), "[n,4]");
     assert_eq!(inferred(ops::GlobalAveragePool, &[sym("n 8 h w")]), "[n,8,1,1]");
     let conv = ops::Conv { strides: vec![2, 2], pads: vec![1, 1, 1, 1], ..Default::default() };
@@ -130,9 +130,9 @@ fn what_does_not_fit_is_an_error() {
         (perm(&[0, 0]), vec![sym("1 2")], V),
         (perm(&[0]), vec![sym("1 2")], V),
         (perm(&[0, -1]), vec![sym("1 2")], V),
-        (ops::MatMul.into(), vec![sym("2 3"), sym("2 3")], S),
-        (ops::MatMul.into(), vec![sym(""), sym("2 3")], S),
-        (ops::MatMul.into(), vec![sym("2 1 3"), sym("3 3 1")], S),
+        (ops::MatMul::default().into(), vec![sym("2 3"), sym("2 3")], S),
+        (ops::MatMul::default().into(), vec![sym(""), sym("2 3")], S),
+        (ops::MatMul::default().into(), vec![sym("2 1 3"), sym("3 3 1")], S),
         (ops::Gemm::default().into(), vec![sym("2 3"), sym("4 2")], S),
         (ops::Gemm::default().into(), vec![sym("2"), sym("2 2")], S),
         (ops::Gemm::default().into(), vec![sym("1 2"), sym("2 2"), sym("3 2")], S),
@@ -204,7 +204,7 @@ fn sums_are_made_in_the_documented_order() {
         }
     }
     let expected = Tensor::from_slice([m, n], &expected).unwrap();
-    assert_eq!(computed(&ops::MatMul.into(), &[a.clone(), b.clone()]), expected);
+    assert_eq!(computed(&ops::MatMul::default().into(), &[a.clone(), b.clone()]), expected);
     assert_eq!(computed(&ops::Gemm::default().into(), &[a, b]), expected);
 
     let (channels, filters, height, width) = (CHANNEL_BLOCK + 4, 2, 4, 3);
@@ -249,7 +249,7 @@ fn views_of_any_layout_give_what_dense_tensors_give() {
         (ops::Slice.into(), vec![int(&[-1, 1]), int(&[i64::MIN, 2]), int(&[0, 1]), int(&[-2, 1])]),
         (ops::Transpose::default().into(), vec![]),
         (ops::Unsqueeze.into(), vec![int(&[1])]),
-        (ops::MatMul.into(), vec![base.clone()]),
+        (ops::MatMul::default().into(), vec![base.clone()]),
     ];
     for (op, rest) in ops {
         let all: Vec<Tensor> = std::iter::once(dense.clone()).chain(rest.iter().cloned()).collect();
@@ -336,7 +336,7 @@ impl Draw {
                 ..Default::default()
             }
             .into(),
-            14 => ops::MatMul.into(),
+            14 => ops::MatMul::default().into(),
             _ => ops::MaxPool {
                 auto_pad,
                 ceil_mode: flip(self),

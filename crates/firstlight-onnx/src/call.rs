@@ -28,6 +28,12 @@ impl<'m> Functions<'m> {
         Ok(Self { by_id })
     }
 
+    /// The functions of a model that may contradict itself: of two of one name the first counts.
+    pub(crate) fn first_of_each(model: &'m ModelProto<'m>) -> Self {
+        let by_id = model.functions.iter().rev().map(|f| ((domain_of(f.domain), f.name, f.overload), f)).collect();
+        Self { by_id }
+    }
+
     /// The function that a node calls. Functions come before ops of the same name.
     pub(crate) fn called_by(&self, node: &NodeProto<'m>) -> Option<&'m FunctionProto<'m>> {
         self.by_id.get(&(domain_of(node.domain), node.op_type, node.overload)).copied()

@@ -13,7 +13,7 @@ use crate::{LoadOptions, ModelMetadata, metadata, open, ops, proto_limits};
 use firstlight_tensor::pb::dtype_of;
 use firstlight_tensor::wire::Span;
 use firstlight_tensor::{DType, SymShape};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 /// What a model file holds.
@@ -195,7 +195,7 @@ pub fn inspect(path: &Path, options: &LoadOptions) -> Result<Inspection, LoadErr
 pub fn inspect_slice(bytes: &[u8], options: &LoadOptions) -> Result<Inspection, LoadError> {
     let model = ModelProto::parse(bytes, &proto_limits(&options.limits))?;
     let graph = model.graph.as_ref().ok_or_else(LoadError::no_graph)?;
-    let mut seen = Seen::new(&model)?;
+    let mut seen = Seen::new(&model);
     let mut out = Inspection {
         metadata: metadata(&model)?,
         graph: graph.name.to_owned(),
@@ -203,8 +203,10 @@ pub fn inspect_slice(bytes: &[u8], options: &LoadOptions) -> Result<Inspection, 
         nodes: graph.nodes.len(),
         ..Inspection::default()
     };
-    out.inputs = graph.inputs.iter().map(|value| described(value, graph)).collect();
-    out.outputs = graph.outputs.iter().map(|value| described(value, graph)).collect();
+    let mut defaults: HashSet<&str> = graph.initializers.iter().map(|t| t.name).collect();
+    defaults.extend(graph.sparse_initializers.iter().map(|t| t.values.name));
+    out.inputs = graph.inputs.iter().map(|value| described(value, defaults.contains(value.name))).collect();
+    out.outputs = graph.outputs.iter().map(|value| described(value, false)).collect();
     for (values, is_input) in [(&graph.inputs, true), (&graph.outputs, false)] {
         values.iter().for_each(|value| seen.symbols_of(value, Some(is_input)));
     }
@@ -238,19 +240,22 @@ struct Seen<'m> {
     /// Operator sets of the graph or function at hand.
     opsets: BTreeMap<&'m str, i64>,
     symbols: Vec<InspectedSymbol>,
+    /// Places of the symbols in the list.
+    places: HashMap<&'m str, usize>,
     ops: BTreeMap<(&'m str, &'m str, Option<i64>), InspectedOp>,
     calls: BTreeMap<*const FunctionProto<'m>, usize>,
 }
 
 impl<'m> Seen<'m> {
-    fn new(model: &'m ModelProto<'m>) -> Result<Self, LoadError> {
-        Ok(Self {
-            functions: Functions::new(model)?,
+    fn new(model: &'m ModelProto<'m>) -> Self {
+        Self {
+            functions: Functions::first_of_each(model),
             opsets: opsets_of(&[&model.opset_import]),
             symbols: vec![],
+            places: HashMap::new(),
             ops: BTreeMap::new(),
             calls: BTreeMap::new(),
-        })
+        }
     }
 
     fn graph(&mut self, graph: &'m GraphProto<'m>, prefix: &str, out: &mut Inspection) {
@@ -318,14 +323,14 @@ impl<'m> Seen<'m> {
     }
 
     /// Notes the symbols of a value; `is_input` is `None` for one that is neither input nor output.
-    fn symbols_of(&mut self, value: &ValueInfoProto<'_>, is_input: Option<bool>) {
+    fn symbols_of(&mut self, value: &ValueInfoProto<'m>, is_input: Option<bool>) {
         let Some(TypeProto::Tensor(tensor)) = &value.ty else { return };
         for (axis, dim) in tensor.shape.iter().flatten().enumerate() {
             let DimProto::Param(name) = dim else { continue };
             if name.is_empty() {
                 continue;
             }
-            let at = self.symbols.iter().position(|symbol| symbol.name == *name).unwrap_or_else(|| {
+            let at = *self.places.entry(name).or_insert_with(|| {
                 self.symbols.push(InspectedSymbol { name: (*name).to_owned(), places: vec![], inner: 0 });
                 self.symbols.len() - 1
             });
@@ -344,7 +349,7 @@ fn opsets_of<'m>(lists: &[&'m [OperatorSetIdProto<'m>]]) -> BTreeMap<&'m str, i6
     lists.iter().flat_map(|list| list.iter()).map(|set| (domain_of(set.domain), set.version)).collect()
 }
 
-fn described(value: &ValueInfoProto<'_>, graph: &GraphProto<'_>) -> InspectedValue {
+fn described(value: &ValueInfoProto<'_>, has_default: bool) -> InspectedValue {
     let tensor = match &value.ty {
         Some(TypeProto::Tensor(tensor)) => Some(tensor),
         _ => None,
@@ -354,8 +359,7 @@ fn described(value: &ValueInfoProto<'_>, graph: &GraphProto<'_>) -> InspectedVal
         ty: value.ty.as_ref().map_or_else(|| "no type".to_owned(), type_text),
         dtype: tensor.and_then(|tensor| dtype_of(tensor.elem_type)),
         shape: tensor.and_then(|tensor| Some(tensor.shape.as_ref()?.iter().map(dim_of).collect())),
-        has_default: graph.initializers.iter().any(|t| t.name == value.name)
-            || graph.sparse_initializers.iter().any(|t| t.values.name == value.name),
+        has_default,
     }
 }
 

@@ -213,6 +213,11 @@ impl<'b, 'm> NodeCtx<'b, 'm> {
         self.node.outputs.len()
     }
 
+    /// How many outputs the node has up to the last one with a name.
+    pub(crate) fn n_named_outputs(&self) -> usize {
+        self.node.outputs.iter().rposition(|output| !output.is_empty()).map_or(0, |last| last + 1)
+    }
+
     // Nodes of the graph.
 
     /// A constant that an attribute gave, as a value.

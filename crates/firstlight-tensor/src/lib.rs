@@ -1,9 +1,12 @@
 //! Dtypes, shapes, layouts and host tensors: the words that every other room speaks.
 //!
 //! What is not here: graphs, devices, kernels. Start reading at [`Tensor`].
+//! Feature `ndarray` (off by default): tensors from and to `ndarray` arrays.
 //! Unsafe code is confined to the `mapped` module.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod bytes;
 mod dtype;
 mod layout;

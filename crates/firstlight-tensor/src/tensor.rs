@@ -24,6 +24,8 @@ pub enum TensorError {
     WrongSize { dtype: DType, shape: Shape, expected_bytes: usize, got_bytes: usize },
     /// Another element type was asked for than the tensor holds.
     WrongDType { expected: DType, got: DType },
+    /// Elements that must lie in row-major order without gaps, and do not.
+    NotDense { dtype: DType, shape: Shape, strides: Vec<isize> },
     /// String offsets that do not delimit UTF-8 text.
     BadStrings,
 }
@@ -38,6 +40,11 @@ impl fmt::Display for TensorError {
                 write!(f, "a tensor {dtype}{shape} takes {expected_bytes} bytes, got {got_bytes}")
             }
             TensorError::WrongDType { expected, got } => write!(f, "expected elements of {expected}, got {got}"),
+            TensorError::NotDense { dtype, shape, strides } => write!(
+                f,
+                "a view {dtype}{shape} with strides {strides:?} cannot be lent: its elements must lie in row-major order \
+                 without gaps; copy it into a tensor"
+            ),
             TensorError::BadStrings => write!(f, "string offsets do not delimit UTF-8 text"),
         }
     }

@@ -167,7 +167,7 @@ pub enum WhyNoStep {
     Known,
     /// Its branches are walked: the steps of the one taken stand for it.
     Branch,
-    /// No output needs it.
+    /// No output needs it, or none does after the passes.
     Unneeded,
     /// Compiling stopped before it.
     NotReached,
@@ -327,11 +327,14 @@ impl Model {
 
 /// Which nodes of the model a node of the rewritten graph stands for.
 struct Origins<'a> {
-    rewrites: &'a [Rewrite],
     /// Ops of the model's nodes by their names, those around them included.
     ops: HashMap<String, &'static str>,
     /// Nodes of the model that a node stands for, where it is more than itself.
     parts: HashMap<&'a str, Vec<&'a str>>,
+    /// The node that stands for each of those.
+    holders: HashMap<&'a str, &'a str>,
+    /// The first rewrite that each node was a source of.
+    rewritten_by: HashMap<&'a str, &'a Rewrite>,
 }
 
 impl<'a> Origins<'a> {
@@ -339,7 +342,11 @@ impl<'a> Origins<'a> {
         let mut ops = HashMap::new();
         collect_ops(graph, "", &mut ops);
         let mut parts: HashMap<&str, Vec<&str>> = HashMap::new();
+        let mut rewritten_by = HashMap::new();
         for rewrite in rewrites {
+            for source in &rewrite.sources {
+                rewritten_by.entry(source.as_str()).or_insert(rewrite);
+            }
             if rewrite.sources.len() < 2 {
                 continue;
             }
@@ -348,7 +355,8 @@ impl<'a> Origins<'a> {
                 sources.flat_map(|source| parts.remove(source.as_str()).unwrap_or_else(|| vec![source])).collect();
             parts.insert(&rewrite.node, whole);
         }
-        Origins { rewrites, ops, parts }
+        let holders = parts.iter().flat_map(|(holder, parts)| parts.iter().map(|part| (*part, *holder))).collect();
+        Origins { ops, parts, holders, rewritten_by }
     }
 
     fn parts(&self, node: &str) -> Vec<(String, &'static str)> {
@@ -390,7 +398,7 @@ impl<'a> Origins<'a> {
 
     /// The pass that took a node away, and the node that it became a part of.
     fn pass_of(&self, node: &str, rewritten: &HashMap<&str, usize>) -> Option<(&'static str, Option<String>)> {
-        let rewrite = self.rewrites.iter().find(|rewrite| rewrite.sources.iter().any(|source| source == node))?;
+        let rewrite = self.rewritten_by.get(node)?;
         if rewrite.node != node {
             return Some((rewrite.rule, Some(self.stands_for(node, &rewrite.node))));
         }
@@ -402,8 +410,7 @@ impl<'a> Origins<'a> {
 
     /// The node that stands for `node` at the end; `first` is the one that a pass put in its place.
     fn stands_for(&self, node: &str, first: &str) -> String {
-        let holder = self.parts.iter().find(|(_, parts)| parts.contains(&node));
-        holder.map_or(first, |(holder, _)| holder).to_owned()
+        self.holders.get(node).copied().unwrap_or(first).to_owned()
     }
 }
 

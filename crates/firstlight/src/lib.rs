@@ -21,15 +21,22 @@
 //! - [`Session::bind`] and [`Session::run_into`]: runs that allocate nothing.
 //! - [`Runtime`]: threads and a memory limit to share between sessions.
 //! - [`RunOptions`]: cancel, deadline, events of one run.
+//! - [`inspect()`]: what a model file holds, whatever its ops; [`SessionBuilder::check`]: everything that stands in its way.
+//! - [`catalog()`]: every op, its imports and its kernels.
 //! - [`Session::explain`]: what runs do, and why; [`explain`] has its parts.
 //! - [`compare`]: the first node whose values are wrong.
 //! - [`files`]: tensors from and to `.npy`, `.npz` and `.pb`.
 //! - [`Error`]: one enum; its message names node, op, shapes.
 //! - [`core`]: what a session is made of.
 //!
+//! Feature `ndarray` (off by default): `Tensor::from_array` and `Tensor::array`, `TensorRef::from_array` and
+//! `TensorBuf::array` take and give arrays of the `ndarray` crate.
+//!
 //! What is not here: kernels, planning, file formats; each is a crate of its own below this one.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod binding;
 mod buffer;
 mod builder;

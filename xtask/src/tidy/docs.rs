@@ -40,7 +40,7 @@ pub(crate) fn ops_page_verb(project: &Project, args: Args) -> Result<(), Failure
 
 /// The page as the op table has it now.
 fn ops_page(project: &Project) -> Result<String, Failure> {
-    let words = ["run", "--quiet", "--package", "firstlight-graph", "--example", "ops_page"];
+    let words = ["run", "--quiet", "--package", "firstlight-cli", "--", "ops", "--markdown"];
     output(&mut project.cargo(&words), "the generator of docs/ops.md")
 }
 

@@ -57,6 +57,7 @@ const ROOMS: &[Room] = &[
     Room { name: "firstlight-python", uses: DOOR, tests_use: &[] },
     Room { name: "firstlight-server", uses: DOOR, tests_use: &[] },
     Room { name: "firstlight-peer", uses: DOOR, tests_use: &[] },
+    Room { name: "firstlight-examples", uses: DOOR, tests_use: &[] },
     Room { name: "firstlight-conformance", uses: &["firstlight"], tests_use: &[] },
     Room {
         name: "firstlight-fuzz",

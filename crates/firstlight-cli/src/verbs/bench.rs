@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use stats::{Stats, ms};
 use std::time::{Duration, Instant};
 
-/// Measures how long a model takes, cold and warm apart.
+/// Measures how long a model takes, cold and warm apart, and where the time goes.
 ///
 /// Cold: a fresh process each time, from its start to its first answer, with the model's pages in the file cache (one
 /// process that is not counted goes ahead). Warm: runs in this process, after the first one, with inputs and outputs in

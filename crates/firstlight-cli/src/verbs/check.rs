@@ -16,8 +16,8 @@ use std::fmt::Write;
 /// Says whether a model can run here, and everything that stands in its way.
 ///
 /// All of it at once: ops and element types that are not supported, external data that is missing, a graph that
-/// contradicts itself. A model that loads is then compiled for the sizes of --dim (1 where none is given) and nothing is
-/// run, to tell which nodes no kernel takes, so that the slow reference computes them, and how much memory a run needs.
+/// contradicts itself. A model that loads is then compiled for the sizes of --dim (made up where none is given) and
+/// nothing is run, to tell which nodes no kernel takes, so that the slow reference computes them, and how much memory a run needs.
 /// With values to run with (--random, --input) it is run once as well.
 ///
 /// Exit codes: 0 the model runs, 1 it does not, 2 bad use.
@@ -53,15 +53,33 @@ struct Found {
     failure: Option<String>,
 }
 
+/// Sizes tried for dimensions that the command line does not name: some models need more than one of everything.
+const UNNAMED: [usize; 5] = [1, 16, 64, 256, 512];
+
+/// Labels of made-up sizes with the size.
+fn made_up_as(labels: Vec<String>, size: usize) -> Vec<String> {
+    labels.into_iter().map(|label| format!("{label}={size}")).collect()
+}
+
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     check_use(&args.model)?;
     let check = args.model.builder(&[])?.check(&args.model.model)?;
     let mut found = Found { check, explained: None, failure: None };
     if let Some(session) = &found.check.session {
-        match explained(session, &args.model) {
-            Ok(explained) => found.explained = Some(explained),
-            Err(Failure::Failed(why)) => found.failure = Some(why),
-            Err(bad) => return Err(bad),
+        for unnamed in UNNAMED {
+            match explained(session, &args.model, unnamed) {
+                Ok(explained) => {
+                    found.explained = Some(Explained { made_up: made_up_as(explained.made_up, unnamed), ..explained });
+                    found.failure = None;
+                    break;
+                }
+                // The first failure is the one to tell: it is about the sizes that were asked for.
+                Err(Failure::Failed(why)) => found.failure = found.failure.or(Some(why)),
+                Err(bad) => return Err(bad),
+            }
+            if args.model.brings_values() {
+                break;
+            }
         }
     } else if let Some(Error::Load(LoadError::Io { .. })) = found.check.problems.first() {
         // There is no model to say anything about.
@@ -88,9 +106,9 @@ fn text(args: &CheckArgs, found: &Found) -> String {
     }
     problems(&mut out, &found.check);
     if let Some(why) = &found.failure {
-        heading(&mut out, "PROBLEM", "the model loads, but cannot be run for these sizes");
+        heading(&mut out, "PROBLEM", "the model loads, but cannot be run on these inputs");
         let _ = writeln!(out, "  {}", shown(why));
-        out.push_str("  Sizes that --dim does not name are 1; perhaps the model needs larger ones.\n");
+        out.push_str("  Name sizes that the model is meant for with --dim NAME=N.\n");
     }
     if let (Some(explained), Some(session)) = (&found.explained, &found.check.session) {
         plan(&mut out, session, explained);
@@ -135,7 +153,7 @@ fn plan(out: &mut String, session: &Session, explained: &Explained) {
     heading(out, "FOR", &inputs(plan));
     let mut table = Table::new(&[]);
     if !explained.made_up.is_empty() {
-        table.row(["sizes".to_owned(), format!("made up as 1: {}", explained.made_up.join(", "))]);
+        table.row(["sizes".to_owned(), format!("made up: {}; --dim NAME=N sets one", explained.made_up.join(", "))]);
     }
     let steps = steps(plan);
     let slow = slow(&steps);

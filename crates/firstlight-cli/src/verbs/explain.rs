@@ -3,7 +3,7 @@
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds, shapes};
 use crate::near::did_you_mean;
-use crate::table::{Table, count, heading, operations, short, shown, size};
+use crate::table::{Table, count, heading, operations, short, shown, size, tail};
 use crate::{Failure, print};
 use clap::Args;
 use firstlight::explain::{
@@ -59,9 +59,9 @@ pub(crate) struct Explained {
     pub(crate) made_up: Vec<String>,
 }
 
-/// Runs or compiles a model as the command line says.
-pub(crate) fn explained(session: &Session, args: &ModelArgs) -> Result<Explained, Failure> {
-    let (shapes, made_up) = shapes(session, args)?;
+/// Runs or compiles a model as the command line says; where it is only compiled, sizes that are not named are `unnamed`.
+pub(crate) fn explained(session: &Session, args: &ModelArgs, unnamed: usize) -> Result<Explained, Failure> {
+    let (shapes, made_up) = shapes(session, args, unnamed)?;
     if args.brings_values() {
         let feeds = feeds(session, args)?;
         session.run(feeds.iter().map(|(name, tensor)| (name, tensor)))?;
@@ -82,7 +82,7 @@ pub(crate) fn explained(session: &Session, args: &ModelArgs) -> Result<Explained
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     check_use(&args.model)?;
     let session = args.model.load(&[])?;
-    let explained = explained(&session, &args.model)?;
+    let explained = explained(&session, &args.model, 1)?;
     if let Some(name) = &args.node {
         return node(args, &explained.plan, name);
     }
@@ -108,7 +108,7 @@ fn text(session: &Session, explained: &Explained) -> String {
     }
     without_step(&mut out, &plan.without_step);
     rewrites(&mut out, session);
-    totals(&mut out, session, plan);
+    totals(&mut out, session, explained);
     out
 }
 
@@ -147,10 +147,10 @@ fn steps(table: &mut Table, steps: &[ExplainedStep], index: &mut usize, indent: 
         let at = step.outputs.first().map(range).unwrap_or_default();
         table.row([
             index.to_string(),
-            format!("{indent}{}", short(&step.node, 40)),
+            format!("{indent}{}", tail(&step.node, 40)),
             op_text(step),
             kernel_text(step),
-            format!("{bound}{}", result.join(", ")),
+            format!("{bound}{}", short(&result.join(", "), 40)),
             at,
             size(sum(step.inputs.iter().flatten())),
             size(sum(step.outputs.iter())),
@@ -230,7 +230,7 @@ fn without_step(out: &mut String, nodes: &[NoStep]) {
     }
     heading(out, "NO STEP", &count(nodes.len(), "node"));
     let mut table = Table::new(&[]);
-    nodes.iter().for_each(|node| table.row([short(&node.node, 40), node.op.to_owned(), why(&node.why)]));
+    nodes.iter().for_each(|node| table.row([tail(&node.node, 60), node.op.to_owned(), why(&node.why)]));
     table.write(out);
 }
 
@@ -242,7 +242,7 @@ fn why(why: &WhyNoStep) -> String {
         WhyNoStep::View => "a view: the same bytes under another shape".to_owned(),
         WhyNoStep::Known => "known from shapes and constants".to_owned(),
         WhyNoStep::Branch => "the steps of the branch taken stand for it".to_owned(),
-        WhyNoStep::Unneeded => "no output needs it".to_owned(),
+        WhyNoStep::Unneeded => "nothing that runs needs it".to_owned(),
         WhyNoStep::NotReached => "compiling stopped before it".to_owned(),
     }
 }
@@ -259,7 +259,8 @@ fn rewrites(out: &mut String, session: &Session) {
     table.write(out);
 }
 
-fn totals(out: &mut String, session: &Session, plan: &Explanation) {
+fn totals(out: &mut String, session: &Session, explained: &Explained) {
+    let plan = &explained.plan;
     heading(out, "TOTALS", "");
     let mut table = Table::new(&[]);
     let n_steps: usize = plan.segments.iter().map(|segment| segment.steps.len()).sum();
@@ -271,11 +272,20 @@ fn totals(out: &mut String, session: &Session, plan: &Explanation) {
     table.row(["operations".to_owned(), operations(plan.operations)]);
     let shared = format!("{} (without sharing {})", size(plan.arena_bytes), size(plan.unshared_bytes));
     table.row(["values".to_owned(), shared]);
+    let owned = |step: &&ExplainedStep| {
+        sum(step.outputs.iter()).saturating_add(step.scratch.as_ref().map_or(0, |(_, bytes)| *bytes))
+    };
+    if let Some(largest) = all_steps(plan).into_iter().max_by_key(owned) {
+        let text = format!("{} for {} ({})", size(owned(&largest)), largest.node, op_text(largest));
+        table.row(["largest".to_owned(), text]);
+    }
     table.row([
         "weights".to_owned(),
         format!("{} mapped, {} in memory", size(plan.mapped_bytes), size(plan.held_bytes)),
     ]);
-    table.row(["owned".to_owned(), format!("{} at most so far", size(session.stats().owned_peak_bytes))]);
+    if explained.has_run {
+        table.row(["owned".to_owned(), format!("{} at most", size(session.stats().owned_peak_bytes))]);
+    }
     table.write(out);
 }
 
@@ -293,7 +303,7 @@ fn node(args: &ExplainArgs, plan: &Explanation, name: &str) -> Result<(), Failur
     if found.is_empty() && silent.is_empty() {
         let names = all.iter().map(|step| step.node.as_str()).chain(plan.without_step.iter().map(|n| n.node.as_str()));
         let near = did_you_mean(name, names);
-        return Err(Failure::Failed(format!("the plan has no node {name:?}{near}")));
+        return Err(Failure::BadUse(format!("the plan has no node {name:?}{near}")));
     }
     if args.json {
         let steps: Vec<Value> = found.iter().map(|(i, step)| step_json(*i, step)).collect();

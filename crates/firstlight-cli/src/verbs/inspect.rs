@@ -1,6 +1,6 @@
 //! `firstlight inspect`.
 
-use crate::table::{Table, count, heading, short, shown, size};
+use crate::table::{Table, count, heading, short, shown, size, tail};
 use crate::{Failure, print};
 use anstyle::Style;
 use clap::Args;
@@ -35,6 +35,9 @@ Examples:
   All weights, for another program:
   $ firstlight inspect model.onnx --json > model.json
 ";
+
+/// Subgraphs that are listed.
+const MAX_SUBGRAPHS: usize = 12;
 
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     let told = firstlight::inspect(&args.model)?;
@@ -159,11 +162,15 @@ fn functions_and_subgraphs(out: &mut String, told: &Inspection) {
     if !told.subgraphs.is_empty() {
         heading(out, "SUBGRAPHS", "");
         let mut table = Table::new(&[]);
-        for graph in &told.subgraphs {
-            let of = format!("{} of {} ({})", graph.attribute, graph.node, graph.op);
+        for graph in told.subgraphs.iter().take(MAX_SUBGRAPHS) {
+            let of = format!("{} of {} ({})", graph.attribute, tail(&graph.node, 60), graph.op);
             table.row([of, count(graph.nodes, "node")]);
         }
         table.write(out);
+        match told.subgraphs.len().saturating_sub(MAX_SUBGRAPHS) {
+            0 => {}
+            more => _ = writeln!(out, "  and {more} more; --json lists all"),
+        }
     }
 }
 
@@ -186,7 +193,7 @@ fn weights(out: &mut String, args: &InspectArgs, told: &Inspection) {
     let n_listed = if args.top == 0 { usize::MAX } else { args.top };
     for weight in told.weights.iter().take(n_listed) {
         let ty = format!("{}{}", dtype_name(weight), dims(&weight.dims));
-        table.row([short(&weight.name, 60), ty, size(weight.bytes), place(&weight.place)]);
+        table.row([tail(&weight.name, 60), ty, size(weight.bytes), place(&weight.place)]);
     }
     table.write(out);
     match told.weights.len().saturating_sub(n_listed) {

@@ -15,23 +15,16 @@ mod trace;
 use crate::Failure;
 use clap::Subcommand;
 
+/// The first line of what a verb's arguments say of themselves is the verb's line in the overview.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure how long a model takes, cold and warm apart, and where the time goes
     Bench(bench::BenchArgs),
-    /// Say whether a model can run here, and everything that stands in its way
     Check(check::CheckArgs),
-    /// Find the first node whose values are wrong, and by how much
     Compare(compare::CompareArgs),
-    /// Show what a run does, step by step, and why
     Explain(explain::ExplainArgs),
-    /// Show what a model file holds: inputs, outputs, symbols, ops, weights
     Inspect(inspect::InspectArgs),
-    /// Show the ops that models may use, and what computes them
     Ops(ops::OpsArgs),
-    /// Run a model and print or write its outputs
     Run(run::RunArgs),
-    /// Write what was compiled and executed when, as a Chrome trace or a picture
     Trace(trace::TraceArgs),
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn ops(args: &OpsArgs) -> Result<(), Failure> {
     let found = found.or_else(|| ops.iter().find(|op| op.name.eq_ignore_ascii_case(name)));
     let Some(op) = found else {
         let near = did_you_mean(name, ops.iter().map(|op| op.name));
-        return Err(Failure::Failed(format!("there is no op {name:?}{near}")));
+        return Err(Failure::BadUse(format!("there is no op {name:?}{near}")));
     };
     if args.json { print::json(&op_json(op)) } else { print::data(&one(op)) }
 }

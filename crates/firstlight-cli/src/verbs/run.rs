@@ -11,6 +11,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Runs a model and prints or writes its outputs.
+///
+/// Each output is a line: its name, element type, shape, and its least, mean and greatest element.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RunArgs {

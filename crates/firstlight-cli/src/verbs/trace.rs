@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Runs a model and writes what was compiled and executed when.
+/// Writes what was compiled and executed when, as a Chrome trace or a picture.
 ///
-/// The first run compiles each node just before it executes it, on another thread where that is worth it; later runs
+/// The model is run. The first run compiles each node just before it executes it, on another thread where that is worth it; later runs
 /// replay. The trace shows three tracks: session (loading, runs), compile, execute; an arrow leads from a node's compile
 /// to its first run. It is a Chrome trace: open it in Perfetto or chrome://tracing. With --svg the same is drawn as a
 /// picture that any browser shows, with the node, its op, its kernel and its time where the pointer rests.

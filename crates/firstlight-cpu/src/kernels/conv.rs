@@ -3,6 +3,7 @@
 //! Filters are read where they lie, in the file's order `[filter][channel][kh][kw]`, through a table of the k order's offsets; the
 //! windows of the input are packed a slab at a time. Filters of one channel each run as windows over planes.
 
+use super::chain::Chain;
 use super::epilogue::{self, Tail};
 use super::matmul_tiles::{Sizes, lanes_bytes, misfit, run, src};
 use super::spread::spread_with_scratch;
@@ -129,8 +130,8 @@ fn conv_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let bias = if ctx.has_input(2) { Some(src(ctx, 2)?) } else { None };
     let tail = Tail::new(ctx)?;
     match conv.planes() {
-        Some(plan) => planes(ctx, &conv, &plan, x, w, bias, tail),
-        None => products(ctx, &conv, x, w, bias, tail),
+        Some(plan) => planes(ctx, &conv, &plan, x, w, bias, &tail),
+        None => products(ctx, &conv, x, w, bias, &tail),
     }
 }
 
@@ -141,7 +142,7 @@ fn products(
     x: Src<'_>,
     w: Src<'_>,
     bias: Option<Src<'_>>,
-    tail: Tail<'_>,
+    tail: &Tail<'_>,
 ) -> Result<(), OpError> {
     let Conv2d { batch, groups, channels, filters, size, geometry } = *conv;
     let (k, taps) = (channels * conv.taps(), conv.taps());
@@ -183,7 +184,7 @@ fn products(
             epilogue: Epilogue { bias, residual: tail.residual(i, &sizes), relu: tail.relu, ..Epilogue::default() },
         })
     };
-    run(ctx.pool(), sizes, out, scratch, PRODUCT_SCRATCH_ELEMS, &product)
+    run(ctx.pool(), sizes, out, scratch, PRODUCT_SCRATCH_ELEMS, &product, tail.chain.as_ref())
 }
 
 /// Filters of one channel: each output plane is windows over one input plane.
@@ -194,7 +195,7 @@ fn planes(
     x: Src<'_>,
     w: Src<'_>,
     bias: Option<Src<'_>>,
-    tail: Tail<'_>,
+    tail: &Tail<'_>,
 ) -> Result<(), OpError> {
     let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
     if out.is_empty() {
@@ -213,9 +214,14 @@ fn planes(
             residual: tail.part(i * conv.out_plane(), conv.out_plane()),
             relu: tail.relu,
         };
-        isa.window_rows(plan, &window, input, 0..conv.geometry.out[0], out, scratch)
+        let done = isa.window_rows(plan, &window, input, 0..conv.geometry.out[0], out, scratch);
+        if let Some(chain) = &tail.chain {
+            chain.run(isa, i * conv.out_plane(), out);
+        }
+        done
     };
-    let ns_per_elem = 0.1 + taps as f32 * NS_PER_TAP;
+    let chain_ns = tail.chain.as_ref().map_or(0.0, Chain::ns_per_elem);
+    let ns_per_elem = 0.1 + taps as f32 * NS_PER_TAP + chain_ns;
     let scratch = (scratch, WINDOW_SCRATCH_ELEMS);
     spread_with_scratch(ctx.pool(), out, conv.out_plane(), ns_per_elem, scratch, &|at, out, scratch| {
         for (i, out) in out.chunks_exact_mut(conv.out_plane()).enumerate() {

@@ -23,7 +23,7 @@ pub(super) const BINDINGS: &[KernelBinding] = &[
 ];
 
 /// Rows of the other numbers.
-pub(super) const NUMBERS: &[KernelBinding] = &joined::<{ 11 * 5 + 12 * 2 }>(&[
+pub(super) const NUMBERS: &[KernelBinding] = &joined::<{ 11 * 5 + 12 * 5 }>(&[
     &Rows::<f64>::ARITHMETIC,
     &Rows::<f16>::ARITHMETIC,
     &Rows::<bf16>::ARITHMETIC,
@@ -61,9 +61,12 @@ impl<T: Number> Rows<T> {
             map1(ctx, STREAM_NS, |x: T| if x <= T::zeroed() { T::zeroed() } else { x })
         }),
     ];
-    const COMPARE: [KernelBinding; 2] = [
+    const COMPARE: [KernelBinding; 5] = [
         row(OpKind::Equal, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a == b))),
         row(OpKind::GreaterOrEqual, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a >= b))),
+        row(OpKind::Greater, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a > b))),
+        row(OpKind::Less, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a < b))),
+        row(OpKind::LessOrEqual, &[T::TYPE], |ctx| map2(ctx, |a: T, b: T| u8::from(a <= b))),
     ];
 }
 
@@ -128,7 +131,10 @@ pub(super) fn zip1<U: Pod + Send>(
     spread(ctx.pool(), out, 1, ns_per_elem, &|at, out| f(&x[at * width..][..out.len() * width], out))
 }
 
-fn binary_f32(ctx: &mut KernelCtx<'_>, op: Binary) -> Result<(), OpError> {
+/// A vectorised function of two f32 inputs.
+///
+/// **Errors**: operands that do not fit.
+pub(super) fn binary_f32(ctx: &mut KernelCtx<'_>, op: Binary) -> Result<(), OpError> {
     let isa = Isa::detect();
     zip2::<f32>(ctx, [4, 4], STREAM_NS, &|a, b, out| match (a.len(), b.len()) {
         (_, 4) => isa.binary_scalar(op, Src::from_bytes(a), read(b), out),
@@ -138,7 +144,12 @@ fn binary_f32(ctx: &mut KernelCtx<'_>, op: Binary) -> Result<(), OpError> {
 }
 
 /// `f` of every pair of elements.
-fn map2<T: Pod, U: Pod + Send>(ctx: &mut KernelCtx<'_>, f: impl Fn(T, T) -> U + Sync) -> Result<(), OpError> {
+///
+/// **Errors**: operands that do not fit.
+pub(super) fn map2<T: Pod, U: Pod + Send>(
+    ctx: &mut KernelCtx<'_>,
+    f: impl Fn(T, T) -> U + Sync,
+) -> Result<(), OpError> {
     let width = size_of::<T>();
     zip2::<U>(ctx, [width, width], STREAM_NS * 2.0, &|a, b, out| pairs(a, b, out, &f))
 }

@@ -1,5 +1,6 @@
 //! What a kernel of a product does with the rest of a `Fused` op.
 
+use super::chain::{self, Chain};
 use super::matmul_tiles::{Sizes, misfit, src};
 use firstlight_backend::{KernelCtx, KernelQuery};
 use firstlight_gemm::{Addend, Src};
@@ -21,6 +22,8 @@ pub(super) struct Tail<'a> {
     /// One row for all rows of the output.
     is_row: bool,
     pub(super) relu: bool,
+    /// What is done to results at the end.
+    pub(super) chain: Option<Chain<'a>>,
 }
 
 impl<'a> Tail<'a> {
@@ -28,15 +31,21 @@ impl<'a> Tail<'a> {
     ///
     /// **Errors**: an addend that the row did not accept.
     pub(super) fn new(ctx: &KernelCtx<'a>) -> Result<Tail<'a>, OpError> {
-        let Op::Fused(fused) = ctx.op() else { return Ok(Tail { addend: None, is_row: false, relu: false }) };
-        if !ctx.has_input(ADDEND) {
-            return Ok(Tail { addend: None, is_row: false, relu: fused.relu });
+        let mut tail = Tail { addend: None, is_row: false, relu: false, chain: None };
+        let Op::Fused(fused) = ctx.op() else { return Ok(tail) };
+        tail.relu = fused.relu;
+        if ctx.has_input(ADDEND) {
+            let (addend, out) = (ctx.dims(ADDEND)?, ctx.out_dims(0)?);
+            if addend != out && !is_row(addend, out) {
+                return Err(misfit());
+            }
+            tail.addend = Some(src(ctx, ADDEND)?);
+            tail.is_row = addend != out;
         }
-        let (addend, out) = (ctx.dims(ADDEND)?, ctx.out_dims(0)?);
-        if addend != out && !is_row(addend, out) {
-            return Err(misfit());
+        if !fused.then.is_empty() {
+            tail.chain = Some(Chain::of_result(ctx, &fused.then, ADDEND + 1)?);
         }
-        Ok(Tail { addend: Some(src(ctx, ADDEND)?), is_row: addend != out, relu: fused.relu })
+        Ok(tail)
     }
 
     /// What is added to product `i` of those that make the output; `None` where nothing is.
@@ -69,6 +78,8 @@ pub(super) fn accepts(query: &KernelQuery<'_>, fits: fn(&Op) -> bool, rows: bool
     let Some(out) = query.outputs.first() else { return false };
     let addend = query.inputs.get(ADDEND).and_then(Option::as_ref);
     let matrices = query.inputs.iter().take(2).flatten().all(|input| input.dims.rank() >= 2);
+    let others = query.inputs.get(ADDEND + 1..).unwrap_or(&[]);
     fits(&fused.base)
+        && chain::fits(&fused.then, others, out)
         && addend.is_none_or(|addend| addend.dims == out.dims || (rows && matrices && is_row(&addend.dims, &out.dims)))
 }

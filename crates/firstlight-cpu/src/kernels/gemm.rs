@@ -79,14 +79,15 @@ fn gemm_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         false => None,
     };
     let tail = Tail::new(ctx)?;
-    let epilogue = Epilogue { alpha: op.alpha, bias, residual: tail.residual(0, &sizes), relu: tail.relu };
+    let epilogue =
+        Epilogue { alpha: op.alpha, bias, residual: tail.residual(0, &sizes), relu: tail.relu, finish: None };
     let product = |_| {
         let lhs = Lhs::strided(a, m, a_strides.0, k, a_strides.1)?;
         let rhs = if op.trans_b { Rhs::transposed(b, k, n, k)? } else { Rhs::row_major(b, k, n, n)? };
         Some(Product { lhs, rhs, epilogue })
     };
     let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
-    run(ctx.pool(), sizes, out, scratch, lane_elems(m, true), &product)
+    run(ctx.pool(), sizes, out, scratch, lane_elems(m, true), &product, tail.chain.as_ref())
 }
 
 /// One row of the output after the other.

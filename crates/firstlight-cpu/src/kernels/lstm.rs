@@ -216,23 +216,39 @@ impl Pass<'_> {
         };
         let stride = if self.plan.uniform || batch_first { input } else { batch * input };
         let sizes = Sizes { n_products, m, k: input, n: 4 * hidden };
-        run(pool, sizes, out, lanes, self.plan.lane, &|batch| {
-            let at = self.plan.geometry.x_at(self.start(batch, first, end), batch);
-            let lhs = Lhs::strided(self.x.slice(at, usize::MAX), m, stride, input, 1)?;
-            let rhs = Rhs::transposed(self.w, input, 4 * hidden, input)?;
-            Some(Product { lhs, rhs, epilogue: Epilogue::default() })
-        })
+        run(
+            pool,
+            sizes,
+            out,
+            lanes,
+            self.plan.lane,
+            &|batch| {
+                let at = self.plan.geometry.x_at(self.start(batch, first, end), batch);
+                let lhs = Lhs::strided(self.x.slice(at, usize::MAX), m, stride, input, 1)?;
+                let rhs = Rhs::transposed(self.w, input, 4 * hidden, input)?;
+                Some(Product { lhs, rhs, epilogue: Epilogue::default() })
+            },
+            None,
+        )
     }
 
     /// The states' part of the gates for one step.
     fn states(&self, pool: &Pool, h: &[f32], out: &mut [f32], lanes: &mut [f32]) -> Result<(), OpError> {
         let LstmGeometry { batch, hidden, .. } = self.plan.geometry;
         let sizes = Sizes { n_products: 1, m: batch, k: hidden, n: 4 * hidden };
-        run(pool, sizes, out, lanes, self.plan.lane, &|_| {
-            let lhs = Lhs::strided(Src::from(h), batch, hidden, hidden, 1)?;
-            let rhs = Rhs::transposed(self.r, hidden, 4 * hidden, hidden)?;
-            Some(Product { lhs, rhs, epilogue: Epilogue::default() })
-        })
+        run(
+            pool,
+            sizes,
+            out,
+            lanes,
+            self.plan.lane,
+            &|_| {
+                let lhs = Lhs::strided(Src::from(h), batch, hidden, hidden, 1)?;
+                let rhs = Rhs::transposed(self.r, hidden, 4 * hidden, hidden)?;
+                Some(Product { lhs, rhs, epilogue: Epilogue::default() })
+            },
+            None,
+        )
     }
 }
 

@@ -5,6 +5,7 @@ use super::matmul_plain::{self, Plain, PlainProduct};
 use super::matmul_tiles::{Sizes, lane_elems, lanes_bytes, misfit, run, src};
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery, ROW};
 use firstlight_gemm::{Epilogue, Lhs, Product, Rhs};
+use firstlight_graph::ops::MatMul;
 use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::{DType, Shape, bf16, f16};
 use smallvec::SmallVec;
@@ -44,13 +45,14 @@ struct Batches {
 }
 
 impl Batches {
-    fn new(a: &[usize], b: &[usize]) -> Option<Batches> {
+    fn new(op: &MatMul, a: &[usize], b: &[usize]) -> Option<Batches> {
         let (a_batch, m, k) = match a {
             [batch @ .., m, k] => (batch, *m, *k),
             [k] => (&[][..], 1, *k),
             [] => return None,
         };
         let (b_batch, b_k, n) = match b {
+            [batch @ .., n, k] if op.transpose_b => (batch, *k, *n),
             [batch @ .., k, n] => (batch, *k, *n),
             [k] => (&[][..], *k, 1),
             [] => return None,
@@ -107,13 +109,14 @@ fn tile_rows(sizes: &Sizes) -> usize {
 }
 
 fn scratch_f32(query: &KernelQuery<'_>) -> usize {
-    let [Some(a), Some(b), ..] = query.inputs else { return 0 };
-    Batches::new(&a.dims, &b.dims).map_or(0, |batches| lanes_bytes(query.threads, tile_rows(&batches.sizes), true))
+    let (Op::MatMul(op), [Some(a), Some(b), ..]) = (epilogue::base(query.op), query.inputs) else { return 0 };
+    Batches::new(op, &a.dims, &b.dims).map_or(0, |batches| lanes_bytes(query.threads, tile_rows(&batches.sizes), true))
 }
 
 /// Tiles of packed panels of B; few rows, and a column on the right, read their matrix in place.
 fn matmul_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let batches = Batches::new(ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
+    let Op::MatMul(op) = epilogue::base(ctx.op()) else { return Err(misfit()) };
+    let batches = Batches::new(op, ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
     let (a, b) = (src(ctx, 0)?, src(ctx, 1)?);
     let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
     let Sizes { m, k, n, .. } = batches.sizes;
@@ -125,22 +128,25 @@ fn matmul_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         let (a, b) = (a.slice(a_at * m * k, m * k), b.slice(b_at * k * n, k * n));
         let (lhs, rhs) = match n {
             1 => (Lhs::strided(b, 1, k, k, 1)?, Rhs::transposed(a, k, m, k)?),
+            _ if op.transpose_b => (Lhs::strided(a, m, k, k, 1)?, Rhs::transposed(b, k, n, k)?),
             _ => (Lhs::strided(a, m, k, k, 1)?, Rhs::row_major(b, k, n, n)?),
         };
         let epilogue = Epilogue { residual: tail.residual(i, &sizes), relu: tail.relu, ..Epilogue::default() };
         Some(Product { lhs, rhs, epilogue })
     };
-    run(ctx.pool(), sizes, out, scratch, lane, &product)
+    run(ctx.pool(), sizes, out, scratch, lane, &product, tail.chain.as_ref())
 }
 
 /// One row of the output after the other.
 fn matmul<T: Plain>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
-    let batches = Batches::new(ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
+    let Op::MatMul(op) = epilogue::base(ctx.op()) else { return Err(misfit()) };
+    let batches = Batches::new(op, ctx.dims(0)?, ctx.dims(1)?).ok_or_else(misfit)?;
     let (a, b, out) = (ctx.words::<T>(0)?, ctx.words::<T>(1)?, ctx.output::<T>(0)?);
     let Sizes { m, k, n, .. } = batches.sizes;
+    let b_strides = if op.transpose_b { (1, k) } else { (n, 1) };
     let product = |i: usize| {
         let (a_at, b_at) = batches.matrices(i);
-        PlainProduct { a_start: a_at * m * k, a_strides: (k, 1), b_start: b_at * k * n, b_strides: (n, 1) }
+        PlainProduct { a_start: a_at * m * k, a_strides: (k, 1), b_start: b_at * k * n, b_strides }
     };
     matmul_plain::run(ctx.pool(), batches.sizes, (a, b), out, &product, &|sum, _, _| T::narrow(sum))
 }

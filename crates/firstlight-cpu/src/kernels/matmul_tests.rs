@@ -106,9 +106,16 @@ const SHAPES: &[(&[usize], &[usize], &[usize])] = &[
 
 #[test]
 fn products_have_the_bits_of_the_reference() {
-    for (a, b, out) in SHAPES {
-        let (a, b) = (noise(a, 1), noise(b, 2));
-        let on = |dtype, a: Tensor, b: Tensor| check(row_of(BINDINGS, dtype), MatMul, &[Some(a), Some(b)], out);
+    let swapped = |dims: &[usize]| match dims {
+        [lead @ .., k, n] => Some([lead, &[*n, *k]].concat()),
+        _ => None,
+    };
+    let as_they_are = SHAPES.iter().map(|(a, b, out)| (a, b.to_vec(), out, false));
+    let transposed = SHAPES.iter().filter_map(|(a, b, out)| Some((a, swapped(b)?, out, true)));
+    for (a, b, out, transpose_b) in as_they_are.chain(transposed) {
+        let (a, b) = (noise(a, 1), noise(&b, 2));
+        let op = MatMul { transpose_b };
+        let on = |dtype, a: Tensor, b: Tensor| check(row_of(BINDINGS, dtype), op.clone(), &[Some(a), Some(b)], out);
         on(DType::F32, a.clone(), b.clone());
         if a.n_elems() < 5_000 {
             on(DType::F64, converted(&a, f64::from), converted(&b, f64::from));

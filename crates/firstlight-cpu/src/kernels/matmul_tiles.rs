@@ -3,8 +3,9 @@
 //! A tile's bits depend on its operands alone (`docs/numerics.md`), so the cut follows the pool and the cost.
 #![allow(unsafe_code)]
 
+use super::chain::Chain;
 use firstlight_backend::{KernelCtx, Pool, for_tiles_with_scratch_cost};
-use firstlight_gemm::{Isa, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, SMALL_M, Src};
+use firstlight_gemm::{Epilogue, Finish, Isa, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, SMALL_M, Src};
 use firstlight_graph::{OpError, OpErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,7 +55,8 @@ struct Cut {
     cols: usize,
 }
 
-/// Writes `sizes.n_products` products to `out`, one below the other; `product(i)` describes the i-th.
+/// Writes `sizes.n_products` products to `out`, one below the other; `product(i)` describes the i-th. What `chain` does to
+/// the output follows each block of results.
 ///
 /// **Errors**: operands that do not fit the sizes; too little scratch; what a panicking tile said.
 pub(super) fn run<'a>(
@@ -64,14 +66,16 @@ pub(super) fn run<'a>(
     scratch: &mut [f32],
     lane_elems: usize,
     product: &(dyn Fn(usize) -> Option<Product<'a>> + Sync),
+    chain: Option<&Chain<'_>>,
 ) -> Result<(), OpError> {
     let Sizes { n_products, m, n, .. } = sizes;
     if out.is_empty() {
         return Ok(());
     }
     let rows = n_products.checked_mul(m);
+    let n_elems = out.len() as f64;
     let out = rows.and_then(|rows| Out::new(out, rows, n, n)).ok_or_else(misfit)?;
-    let cost_ns = sizes.cost_ns();
+    let cost_ns = sizes.cost_ns() + chain.map_or(0.0, |chain| n_elems * f64::from(chain.ns_per_elem()));
     let cut = sizes.cut(pool.threads(), cost_ns);
     let n_cols = n.div_ceil(cut.cols);
     let per_product = m.div_ceil(cut.rows) * n_cols;
@@ -81,9 +85,18 @@ pub(super) fn run<'a>(
         let (i, at) = (tile / per_product, tile % per_product);
         let (row, col) = (at / n_cols * cut.rows, at % n_cols * cut.cols);
         let (rows, cols) = (row..m.min(row + cut.rows), col..n.min(col + cut.cols));
+        let finish = |row: usize, col: usize, part: &mut [f32]| {
+            if let Some(chain) = chain {
+                chain.run(isa, (i * m + row) * n + col, part);
+            }
+        };
+        let finish = chain.map(|_| Finish(&finish));
         let done = match (product(i), out.rows(i * m, m)) {
             // SAFETY: tiles of one cut are disjoint, each is run once, and outputs do not overlap operands.
-            (Some(product), Some(out)) => unsafe { isa.product_tile(&product, out, rows, cols, lane) },
+            (Some(product), Some(out)) => unsafe {
+                let epilogue = Epilogue { finish, ..product.epilogue };
+                isa.product_tile(&Product { epilogue, ..product }, out, rows, cols, lane)
+            },
             _ => false,
         };
         if !done {

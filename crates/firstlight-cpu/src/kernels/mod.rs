@@ -3,6 +3,8 @@
 //! A family's file holds its functions and their rows. What they share: `spread` (work over the pool), `runs`
 //! (broadcasting), `strided` (views), `number` (element types), `rows` (rows of many element types).
 
+mod average_pool;
+mod batch_norm;
 mod cast;
 mod chain;
 mod concat;
@@ -13,12 +15,15 @@ mod epilogue;
 mod expand;
 mod gather;
 mod gemm;
+mod global_pool;
 mod lstm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
+mod modulo;
 mod norm;
 mod number;
+mod ordered;
 mod pad;
 mod pool;
 mod pow;
@@ -30,6 +35,7 @@ mod select;
 mod shapes;
 mod slice;
 mod softmax;
+mod split;
 mod spread;
 mod strided;
 mod transpose;
@@ -42,6 +48,8 @@ use firstlight_graph::{OpError, OpErrorKind};
 pub const BINDINGS: &[&[KernelBinding]] = &[
     elementwise::BINDINGS,
     elementwise::NUMBERS,
+    ordered::BINDINGS,
+    modulo::BINDINGS,
     unary::BINDINGS,
     chain::BINDINGS,
     cast::BINDINGS,
@@ -53,6 +61,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     shapes::BINDINGS,
     transpose::BINDINGS,
     concat::BINDINGS,
+    split::BINDINGS,
     slice::BINDINGS,
     gather::BINDINGS,
     gather::ELEMENTS,
@@ -63,6 +72,9 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     pool::BINDINGS,
+    average_pool::BINDINGS,
+    batch_norm::BINDINGS,
+    global_pool::BINDINGS,
     lstm::BINDINGS,
 ];
 

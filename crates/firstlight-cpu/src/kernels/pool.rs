@@ -1,4 +1,4 @@
-//! MaxPool and GlobalAveragePool.
+//! MaxPool, GlobalAveragePool, and what pooling kernels share.
 
 use super::number::{Number, read};
 use super::real::{Lanes, Math, Real};
@@ -6,6 +6,7 @@ use super::rows::row;
 use super::spread::{spread, spread_with_scratch};
 use firstlight_backend::{Caps, KernelBinding, KernelCtx, KernelQuery};
 use firstlight_gemm::{Geometry, Isa, Reduce, Src, WINDOW_SCRATCH_ELEMS, Window, WindowPlan};
+use firstlight_graph::ops::nn::pooling::PoolGeometry;
 use firstlight_graph::ops::nn::window::WindowDim;
 use firstlight_graph::{Op, OpError, OpKind};
 use firstlight_tensor::DType::{BF16, F16, F32, F64, I8, U8};
@@ -18,7 +19,7 @@ pub(super) const BINDINGS: &[KernelBinding] = &[
     KernelBinding {
         source: "windows",
         accepts: is_plane,
-        scratch_bytes: |query| query.threads.saturating_mul(WINDOW_SCRATCH_ELEMS * 4),
+        scratch_bytes: planes_scratch,
         ..row(OpKind::MaxPool, &[F32], max_pool_f32)
     },
     max_row(&[F32], |ctx| max_pool(ctx, f32::NEG_INFINITY)),
@@ -42,10 +43,11 @@ const fn max_row(types: &'static [DType], kernel: firstlight_backend::KernelFn) 
     }
 }
 
-/// Windows over planes.
-fn windows_of(spatial: &[WindowDim]) -> Option<WindowPlan> {
+/// One or two spatial dimensions: windows along rows and columns, and how planes are gone over. `None` where windows over
+/// planes are not made for them.
+fn planes_of(geometry: &PoolGeometry) -> Option<([WindowDim; 2], WindowPlan)> {
     let line = WindowDim { input: 1, kernel: 1, stride: 1, dilation: 1, pad_begin: 0, pad_end: 0, output: 1 };
-    let [high, wide] = match *spatial {
+    let [high, wide] = match geometry.spatial[..] {
         [wide] => [line, wide],
         [high, wide] => [high, wide],
         _ => return None,
@@ -57,24 +59,40 @@ fn windows_of(spatial: &[WindowDim]) -> Option<WindowPlan> {
         pad: [high.pad_begin, wide.pad_begin],
         out: [high.output, wide.output],
     };
-    WindowPlan::new([high.input, wide.input], windows)
+    Some(([high, wide], WindowPlan::new([high.input, wide.input], windows)?))
 }
 
-/// One or two spatial dimensions that windows over planes are made for, and no indices.
-fn is_plane(query: &KernelQuery<'_>) -> bool {
-    let (Op::MaxPool(op), Some(Some(x))) = (query.op, query.inputs.first()) else { return false };
-    let geometry = op.geometry(&x.dims).ok();
-    query.outputs.len() == 1 && geometry.is_some_and(|geometry| windows_of(&geometry.spatial).is_some())
+/// Windows over planes give no indices.
+pub(super) fn is_plane(query: &KernelQuery<'_>) -> bool {
+    let Some(Some(x)) = query.inputs.first() else { return false };
+    let geometry = match query.op {
+        Op::MaxPool(op) => op.geometry(&x.dims),
+        Op::AveragePool(op) => op.geometry(&x.dims),
+        _ => return false,
+    };
+    query.outputs.len() == 1 && geometry.is_ok_and(|geometry| planes_of(&geometry).is_some())
+}
+
+/// Scratch of [`planes`].
+pub(super) fn planes_scratch(query: &KernelQuery<'_>) -> usize {
+    query.threads.saturating_mul(WINDOW_SCRATCH_ELEMS * 4)
 }
 
 fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
-    let geometry = op.geometry(ctx.dims(0)?)?;
-    if geometry.out_shape() != *ctx.out_dims(0)? {
-        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
-    }
-    let other = || super::other_op("MaxPool of planes");
-    let plan = windows_of(&geometry.spatial).ok_or_else(other)?;
+    planes(ctx, &op.geometry(ctx.dims(0)?)?, |_| Window::Max)
+}
+
+/// Pools planes in f32, some rows of the output at a time. `window` says how, given the windows along rows and columns.
+pub(super) fn planes(
+    ctx: &KernelCtx<'_>,
+    geometry: &PoolGeometry,
+    window: impl FnOnce([WindowDim; 2]) -> Window<'static>,
+) -> Result<(), OpError> {
+    check_out(ctx, geometry)?;
+    let other = || super::other_op("pooling of planes");
+    let (dims, plan) = planes_of(geometry).ok_or_else(other)?;
+    let window = window(dims);
     let [out_h, out_w] = plan.out();
     let taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
     let failed = AtomicBool::new(false);
@@ -89,7 +107,7 @@ fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
             let rows = (out_h - first).min(rest.len() / out_w);
             let (now, later) = rest.split_at_mut(rows * out_w);
             let x = x.slice((row / out_h).saturating_mul(plan.in_elems()), plan.in_elems());
-            if !isa.window_rows(&plan, &Window::Max, x, first..first + rows, now, scratch) {
+            if !isa.window_rows(&plan, &window, x, first..first + rows, now, scratch) {
                 failed.store(true, Ordering::Relaxed);
             }
             (rest, row) = (later, row + rows);
@@ -98,14 +116,21 @@ fn max_pool_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     if failed.into_inner() { Err(other()) } else { Ok(()) }
 }
 
+/// Checks that the output has the shape that a pooling gives.
+pub(super) fn check_out(ctx: &KernelCtx<'_>, geometry: &PoolGeometry) -> Result<(), OpError> {
+    let (shape, out) = (geometry.out_shape(), ctx.out_dims(0)?);
+    match shape == *out {
+        true => Ok(()),
+        false => Err(OpError::shape(format!("an output {out}, expected {shape}"))),
+    }
+}
+
 /// The largest elements of windows, a row of the output at a time: the taps are met in order, all windows of the row at
 /// once. NaN is passed over.
 fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError> {
     let Op::MaxPool(op) = ctx.op() else { return Err(super::other_op("MaxPool")) };
     let geometry = op.geometry(ctx.dims(0)?)?;
-    if geometry.out_shape() != *ctx.out_dims(0)? {
-        return Err(OpError::shape(format!("an output {}, expected {}", ctx.out_dims(0)?, geometry.out_shape())));
-    }
+    check_out(ctx, &geometry)?;
     let Some((along, outer)) = geometry.spatial.split_last() else { return Err(super::other_op("MaxPool")) };
     let x = ctx.input::<T>(0)?;
     let out = ctx.output::<T>(0)?;
@@ -133,7 +158,7 @@ fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError>
 }
 
 /// The input indices under a window's taps along one dimension.
-struct Taps {
+pub(super) struct Taps {
     first: usize,
     n: usize,
     dilation: usize,
@@ -142,7 +167,7 @@ struct Taps {
 }
 
 impl Taps {
-    fn of(dim: &WindowDim, window: usize) -> Taps {
+    pub(super) fn of(dim: &WindowDim, window: usize) -> Taps {
         let Range { start, end } = dim.taps(window);
         let first = dim.at(window, start).unwrap_or(0);
         Taps { first, n: end - start, dilation: dim.dilation, size: dim.input }
@@ -150,7 +175,7 @@ impl Taps {
 }
 
 /// Calls `f` for the input's rows under the taps of all dimensions but the last, in order.
-fn each_row(taps: &[Taps], base: usize, f: &mut dyn FnMut(usize)) {
+pub(super) fn each_row(taps: &[Taps], base: usize, f: &mut dyn FnMut(usize)) {
     let Some((taps, rest)) = taps.split_first() else { return f(base) };
     let inner: usize = rest.iter().map(|taps| taps.size).product();
     for i in 0..taps.n {

@@ -14,6 +14,7 @@ pub(super) trait Math:
     fn of(x: f64) -> Self;
     fn to_f64(self) -> f64;
     fn sqrt(self) -> Self;
+    fn magnitude(self) -> Self;
     /// Replaces every value by its exponential.
     fn exp_all(values: &mut [Self]);
 }
@@ -37,6 +38,9 @@ impl Math for f32 {
     fn sqrt(self) -> f32 {
         self.sqrt()
     }
+    fn magnitude(self) -> f32 {
+        self.abs()
+    }
     fn exp_all(values: &mut [f32]) {
         Isa::detect().unary_in_place(Unary::Exp, values);
     }
@@ -53,6 +57,9 @@ impl Math for f64 {
     }
     fn sqrt(self) -> f64 {
         self.sqrt()
+    }
+    fn magnitude(self) -> f64 {
+        self.abs()
     }
     fn exp_all(values: &mut [f64]) {
         values.iter_mut().for_each(|x| *x = libm::exp(*x));

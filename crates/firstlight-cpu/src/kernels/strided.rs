@@ -24,13 +24,20 @@ pub(super) struct Strided {
 ///
 /// **Errors**: operands that do not fit; an element type without a width in whole bytes.
 pub(super) fn copy_strided(ctx: &mut KernelCtx<'_>, view: &Strided) -> Result<(), OpError> {
+    copy_strided_to(ctx, view, 0)
+}
+
+/// Fills output `i` with a view of input 0.
+///
+/// **Errors**: operands that do not fit; an element type without a width in whole bytes.
+pub(super) fn copy_strided_to(ctx: &mut KernelCtx<'_>, view: &Strided, i: usize) -> Result<(), OpError> {
     let dtype = ctx.spec(0)?.dtype;
     match dtype.bits() {
-        8 => view.fill::<u8>(ctx),
-        16 => view.fill::<u16>(ctx),
-        32 => view.fill::<u32>(ctx),
-        64 => view.fill::<u64>(ctx),
-        128 => view.fill::<[u64; 2]>(ctx),
+        8 => view.fill::<u8>(ctx, i),
+        16 => view.fill::<u16>(ctx, i),
+        32 => view.fill::<u32>(ctx, i),
+        64 => view.fill::<u64>(ctx, i),
+        128 => view.fill::<[u64; 2]>(ctx, i),
         _ => Err(OpError::unsupported(format!("elements of {dtype} cannot be moved one by one"))),
     }
 }
@@ -102,9 +109,9 @@ impl Strided {
         }
     }
 
-    fn fill<W: Pod + Send>(&self, ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
+    fn fill<W: Pod + Send>(&self, ctx: &mut KernelCtx<'_>, i: usize) -> Result<(), OpError> {
         let input = ctx.bytes(0)?;
-        let out = ctx.output::<W>(0)?;
+        let out = ctx.output::<W>(i)?;
         let ns = STREAM_NS * 0.25 * size_of::<W>() as f32;
         match self.contiguous_dim() {
             Some(d) => {

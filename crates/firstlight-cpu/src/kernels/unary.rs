@@ -118,11 +118,7 @@ fn sigmoid(x: f64) -> f64 {
 }
 
 fn hard_sigmoid(x: f64, alpha: f64, beta: f64) -> f64 {
-    match alpha * x + beta {
-        y if y < 0.0 => 0.0,
-        y if y > 1.0 => 1.0,
-        y => y,
-    }
+    (alpha * x + beta).clamp(0.0, 1.0)
 }
 
 /// A function of 16-bit floats through f32, a tile at a time.

@@ -3,9 +3,11 @@
 
 mod compare;
 mod launch;
+mod moves;
 mod networks;
 mod random;
 mod samples;
+mod windows;
 
 use compare::differences;
 use firstlight_backend::{KernelBinding, KernelBindingTable, Pool, reference_kernel};

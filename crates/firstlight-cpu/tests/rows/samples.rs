@@ -1,5 +1,6 @@
 //! What rows are tried on: their ops' named cases in the rows' types, and random operands.
 
+use crate::moves::moves;
 use crate::networks::networks;
 use crate::random::Random;
 use firstlight_backend::KernelBinding;
@@ -45,6 +46,8 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     movers(row, random, &mut add);
     reductions(row, random, &mut add);
     all.extend(networks(row, random));
+    all.extend(moves(row, random));
+    all.extend(crate::windows::windows(row, random));
     all
 }
 
@@ -60,6 +63,12 @@ fn retyped(op: &Op, types: &[DType]) -> Op {
 const LARGE: &[usize] = &[29, 47, 101];
 
 fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
+    if row.op == OpKind::Mod {
+        for fmod in [false, true] {
+            pairs(row, random, ops::Mod { fmod }.into(), add);
+        }
+        return;
+    }
     let op: Op = match row.op {
         OpKind::Add => ops::Add.into(),
         OpKind::Sub => ops::Sub.into(),
@@ -69,6 +78,11 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
         OpKind::And => ops::And.into(),
         OpKind::Equal => ops::Equal.into(),
         OpKind::GreaterOrEqual => ops::GreaterOrEqual.into(),
+        OpKind::Greater => ops::Greater.into(),
+        OpKind::Less => ops::Less.into(),
+        OpKind::LessOrEqual => ops::LessOrEqual.into(),
+        OpKind::Max => ops::Max.into(),
+        OpKind::Min => ops::Min.into(),
         OpKind::Where => ops::Where.into(),
         OpKind::Exp => ops::Exp.into(),
         OpKind::HardSigmoid => ops::HardSigmoid::default().into(),
@@ -109,32 +123,36 @@ fn elementwise(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op,
                 }
             }
         }
-        (_, 2) => {
-            let pairs: [[&[usize]; 2]; 14] = [
-                [&[5], &[5]],
-                [&[100], &[]],
-                [&[1], &[33]],
-                [&[2, 3, 4], &[4]],
-                [&[3, 1, 20], &[7, 1]],
-                [&[4, 1, 3, 1], &[1, 5, 1, 6]],
-                [&[2, 17, 5, 5], &[17, 1, 1]],
-                [&[2, 0, 4], &[1, 4]],
-                [&[1, 1], &[1]],
-                [&[2, 2, 2, 2, 2, 2], &[2, 1, 2, 1, 2, 1]],
-                [LARGE, LARGE],
-                [LARGE, &[]],
-                [&[1], LARGE],
-                [LARGE, &[47, 1]],
-            ];
-            for [a, b] in pairs {
-                add(op.clone(), vec![Some(random.tensor(row.types[0], a)), Some(random.tensor(last, b))]);
-            }
-        }
+        (_, 2) => pairs(row, random, op, add),
         _ => {
             for dims in [&[][..], &[0], &[1], &[17], &[3, 5, 7], LARGE] {
                 add(op.clone(), vec![Some(random.tensor(row.types[0], dims))]);
             }
         }
+    }
+}
+
+/// Two operands in shapes that broadcast in many ways.
+fn pairs(row: &KernelBinding, random: &mut Random, op: Op, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
+    let last = row.types[row.types.len() - 1];
+    let pairs: [[&[usize]; 2]; 14] = [
+        [&[5], &[5]],
+        [&[100], &[]],
+        [&[1], &[33]],
+        [&[2, 3, 4], &[4]],
+        [&[3, 1, 20], &[7, 1]],
+        [&[4, 1, 3, 1], &[1, 5, 1, 6]],
+        [&[2, 17, 5, 5], &[17, 1, 1]],
+        [&[2, 0, 4], &[1, 4]],
+        [&[1, 1], &[1]],
+        [&[2, 2, 2, 2, 2, 2], &[2, 1, 2, 1, 2, 1]],
+        [LARGE, LARGE],
+        [LARGE, &[]],
+        [&[1], LARGE],
+        [LARGE, &[47, 1]],
+    ];
+    for [a, b] in pairs {
+        add(op.clone(), vec![Some(random.tensor(row.types[0], a)), Some(random.tensor(last, b))]);
     }
 }
 
@@ -256,28 +274,39 @@ fn movers(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<
 fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, Vec<Option<Tensor>>)) {
     let Some(&dtype) = row.types.first() else { return };
     match row.op {
-        OpKind::ReduceMean => {
-            let axes: [(&[usize], &[i64]); 11] = [
+        OpKind::GlobalMaxPool => {
+            for dims in [&[2, 3, 7, 5][..], &[1, 40, 1000], &[30, 40, 7, 7], &[2, 3, 0], &[0, 3, 2]] {
+                add(ops::GlobalMaxPool.into(), vec![Some(random.finite(dtype, dims))]);
+                add(ops::GlobalMaxPool.into(), vec![Some(random.tensor(dtype, dims))]);
+            }
+        }
+        kind if firstlight_graph::ops::reduce::along::Along::of(&reduction(kind, true, false)).is_some() => {
+            let axes: [(&[usize], &[i64]); 16] = [
                 (&[3, 40], &[-1]),
                 (&[40, 3], &[0]),
                 (&[2, 33, 50], &[1]),
                 (&[2, 5, 3, 7], &[2, 3]),
                 (&[2, 5, 3, 7], &[0, 2]),
                 (&[2, 5, 3, 7], &[1, 3]),
+                (&[2, 5, 3, 7, 2], &[0, 2, 4]),
+                (&[3, 4, 5, 70], &[0, 2]),
                 (&[2, 1, 3, 1], &[1]),
                 (&[0, 3], &[1]),
                 (&[3, 0], &[1]),
                 (&[1500, 150], &[1]),
+                (&[1500, 150], &[0]),
                 (&[40, 31, 400], &[1]),
+                (&[40, 31, 400], &[0, 2]),
+                (&[5, 31, 40, 130], &[0, 2]),
             ];
             for (dims, axes) in axes {
                 for keepdims in [false, true] {
-                    let op = ops::ReduceMean { keepdims, noop_with_empty_axes: false };
                     let axes = Tensor::from_slice([axes.len()], axes).unwrap();
-                    add(op.into(), vec![Some(random.finite(dtype, dims)), Some(axes)]);
+                    add(reduction(kind, keepdims, false), vec![Some(random.finite(dtype, dims)), Some(axes)]);
                 }
             }
-            add(ops::ReduceMean::default().into(), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
+            add(reduction(kind, true, false), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
+            add(reduction(kind, true, true), vec![Some(random.tensor(dtype, &[4, 100, 3]))]);
         }
         OpKind::Softmax => {
             for (dims, axis) in [
@@ -304,6 +333,23 @@ fn reductions(row: &KernelBinding, random: &mut Random, add: &mut dyn FnMut(Op, 
             add(ops::ConstantOfShape { value: random.tensor(dtype, &[1]) }.into(), vec![Some(dims)]);
         }
         _ => {}
+    }
+}
+
+/// A reduction along axes; another op where the kind is none.
+fn reduction(kind: OpKind, keepdims: bool, noop_with_empty_axes: bool) -> Op {
+    match kind {
+        OpKind::ReduceL1 => ops::ReduceL1 { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceL2 => ops::ReduceL2 { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceLogSum => ops::ReduceLogSum { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceLogSumExp => ops::ReduceLogSumExp { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceMax => ops::ReduceMax { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceMean => ops::ReduceMean { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceMin => ops::ReduceMin { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceProd => ops::ReduceProd { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceSum => ops::ReduceSum { keepdims, noop_with_empty_axes }.into(),
+        OpKind::ReduceSumSquare => ops::ReduceSumSquare { keepdims, noop_with_empty_axes }.into(),
+        _ => ops::Identity.into(),
     }
 }
 

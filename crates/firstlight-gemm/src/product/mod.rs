@@ -171,13 +171,47 @@ pub struct Epilogue<'a> {
     pub bias: Option<Addend<'a>>,
     /// Added second: a fused Add. It must not overlap the output.
     pub residual: Option<Addend<'a>>,
-    /// Whether results that are not greater than 0 become +0 at the end.
+    /// Whether results that are not greater than 0 become +0.
     pub relu: bool,
+    /// What is done to results at the end, as soon as a block of them is complete.
+    pub finish: Option<Finish<'a>>,
 }
 
 impl Default for Epilogue<'_> {
     fn default() -> Self {
-        Epilogue { alpha: 1.0, bias: None, residual: None, relu: false }
+        Epilogue { alpha: 1.0, bias: None, residual: None, relu: false, finish: None }
+    }
+}
+
+/// A function of finished results, in place: it is given the row and the column of the first and as many of those that
+/// follow it in the output as are complete, row after row where rows are whole. Each result is given once.
+#[derive(Clone, Copy)]
+pub struct Finish<'a>(pub &'a (dyn Fn(usize, usize, &mut [f32]) + Sync));
+
+impl std::fmt::Debug for Finish<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Finish")
+    }
+}
+
+impl Epilogue<'_> {
+    /// Runs `finish` on a block of the output.
+    ///
+    /// # Safety
+    /// The range lies within the output, and nobody else accesses it.
+    unsafe fn finish_block(&self, out: &Out<'_>, rows: Range<usize>, cols: Range<usize>) {
+        let Some(Finish(finish)) = self.finish else { return };
+        let at = |row: usize| out.ptr.wrapping_add(row * out.row_stride + cols.start);
+        if cols.len() == out.row_stride {
+            // SAFETY: whole rows of the output, which follow each other; the caller has them to itself.
+            let block = unsafe { std::slice::from_raw_parts_mut(at(rows.start), rows.len() * cols.len()) };
+            return finish(rows.start, cols.start, block);
+        }
+        for row in rows {
+            // SAFETY: a part of a row of the output, which the caller has to itself.
+            let part = unsafe { std::slice::from_raw_parts_mut(at(row), cols.len()) };
+            finish(row, cols.start, part);
+        }
     }
 }
 
@@ -308,16 +342,28 @@ pub(crate) unsafe fn product_tile<S: Simd>(
     let micro_out = MicroOut { ptr: out.ptr, row_stride: out.row_stride, epilogue };
     if k == 0 {
         // SAFETY: the range lies within the output.
-        unsafe { micro::finish_empty(s, &micro_out, rows, cols) };
-        return;
+        unsafe {
+            micro::finish_empty(s, &micro_out, rows.clone(), cols.clone());
+            return epilogue.finish_block(&out, rows, cols);
+        }
     }
     if rows.len() <= SMALL_M {
-        match rhs {
-            // SAFETY: as this function's.
-            Rhs::RowMajor(b) => return unsafe { (s.table().row_major)(lhs, b, &micro_out, rows, cols) },
-            // SAFETY: as this function's.
-            Rhs::Transposed(b) => return unsafe { (s.table().transposed)(lhs, b, &micro_out, rows, cols) },
-            Rhs::Conv(_) => {}
+        // SAFETY: as this function's.
+        unsafe {
+            let is_done = match rhs {
+                Rhs::RowMajor(b) => {
+                    (s.table().row_major)(lhs, b, &micro_out, rows.clone(), cols.clone());
+                    true
+                }
+                Rhs::Transposed(b) => {
+                    (s.table().transposed)(lhs, b, &micro_out, rows.clone(), cols.clone());
+                    true
+                }
+                Rhs::Conv(_) => false,
+            };
+            if is_done {
+                return epilogue.finish_block(&out, rows, cols);
+            }
         }
     }
     let slab_steps = slab_steps(rhs, k);
@@ -359,6 +405,10 @@ pub(crate) unsafe fn product_tile<S: Simd>(
                         }
                     }
                     done += width;
+                }
+                if k0 + kc == k {
+                    // SAFETY: the block lies within the tile.
+                    unsafe { epilogue.finish_block(&out, row..row + n_rows, col..col + group) };
                 }
                 row += n_rows;
             }

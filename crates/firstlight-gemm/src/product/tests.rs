@@ -1,6 +1,8 @@
 //! Every instruction set against a triple loop, bit for bit.
 
-use crate::{Addend, ConvInput, Epilogue, Geometry, Isa, IsaKind, Lhs, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, Src};
+use crate::{
+    Addend, ConvInput, Epilogue, Finish, Geometry, Isa, IsaKind, Lhs, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, Src,
+};
 
 fn isas() -> impl Iterator<Item = Isa> {
     IsaKind::ALL.into_iter().filter_map(Isa::of)
@@ -144,13 +146,28 @@ fn epilogues_round_step_by_step() {
                             if residual.is_some() {
                                 x += full[m * n + n_];
                             }
-                            if relu && x <= 0.0 { 0.0 } else { x }
+                            x = if relu && x <= 0.0 { 0.0 } else { x };
+                            // As `finish`, once for each result, which says where it is.
+                            if relu { x * 3.0 + (m * 100 + n_) as f32 } else { x }
                         },
                     );
+                    // `check` leaves a gap of 3 after each row.
+                    let finish = |row: usize, col: usize, part: &mut [f32]| {
+                        for (i, x) in part.iter_mut().enumerate() {
+                            let at = col + i;
+                            *x = *x * 3.0 + ((row + at / (n + 3)) * 100 + at % (n + 3)) as f32;
+                        }
+                    };
                     let product = Product {
                         lhs: Lhs::strided((&a).into(), m, k, k, 1).unwrap(),
                         rhs: Rhs::row_major((&b).into(), k, n, n).unwrap(),
-                        epilogue: Epilogue { alpha, bias: Some(bias), residual, relu },
+                        epilogue: Epilogue {
+                            alpha,
+                            bias: Some(bias),
+                            residual,
+                            relu,
+                            finish: relu.then_some(Finish(&finish)),
+                        },
                     };
                     check(isa, &product, &want, &format!("{name}, alpha {alpha}, {residual:?}, relu {relu}"));
                 }

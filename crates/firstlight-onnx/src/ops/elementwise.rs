@@ -117,12 +117,57 @@ pub(super) fn erf(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     unary(ctx, ops::Erf)
 }
 
+pub(super) fn greater(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Greater)
+}
+
 pub(super) fn greater_or_equal(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     ctx.emit(ops::GreaterOrEqual)
 }
 
 pub(super) fn identity(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     unary(ctx, ops::Identity)
+}
+
+pub(super) fn less(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    binary(ctx, ops::Less)
+}
+
+pub(super) fn less_or_equal(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::LessOrEqual)
+}
+
+/// An op of any number of inputs that comes down to one of two: taken from left to right.
+fn variadic(ctx: &mut NodeCtx<'_, '_>, op: impl Into<Op>) -> Result<Values, LoadError> {
+    if ctx.opset < 6 {
+        ctx.ignore("consumed_inputs");
+    }
+    let op = op.into();
+    match ctx.inputs.len() {
+        1 => ctx.emit(ops::Identity),
+        n => {
+            let mut so_far = ctx.needed(0)?;
+            for i in 1..n.saturating_sub(1) {
+                let next = ctx.needed(i)?;
+                so_far = ctx.step(op.clone(), &[so_far, next])?;
+            }
+            let last = ctx.needed(n.saturating_sub(1))?;
+            ctx.emit_with(op, &[Some(so_far), Some(last)])
+        }
+    }
+}
+
+pub(super) fn max(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    variadic(ctx, ops::Max)
+}
+
+pub(super) fn min(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    variadic(ctx, ops::Min)
+}
+
+pub(super) fn mod_(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let fmod = ctx.flag("fmod", false)?;
+    ctx.emit(ops::Mod { fmod })
 }
 
 pub(super) fn mul(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {

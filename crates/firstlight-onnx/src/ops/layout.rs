@@ -89,6 +89,35 @@ pub(super) fn slice(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     ctx.emit_with(ops::Slice, &[ctx.input(0), Some(starts), Some(ends), axes])
 }
 
+/// Sizes were an attribute up to opset 12; opset 1 also took them as an input of the data's type.
+pub(super) fn split(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let axis = ctx.int("axis")?.unwrap_or(0);
+    let n = ctx.n_outputs();
+    let sizes = match ctx.opset {
+        13.. => ctx.input(1),
+        _ => match (ctx.ints("split")?, ctx.input(1)) {
+            (Some(sizes), _) => Some(ctx.list("split", sizes)?),
+            (None, Some(sizes)) if ctx.opset < 2 => Some(ctx.step(ops::Cast { to: DType::I64 }, &[sizes])?),
+            (None, Some(_)) => return Err(ctx.error("it has one input at this opset, two are given")),
+            (None, None) => None,
+        },
+    };
+    if ctx.opset >= 18
+        && let Some(told) = ctx.int("num_outputs")?
+    {
+        if sizes.is_some() {
+            return Err(ctx.error("both input `split` and attribute `num_outputs` are given"));
+        }
+        if usize::try_from(told) != Ok(n) {
+            return Err(ctx.error(format!("attribute `num_outputs` is {told}, the node has {n} outputs")));
+        }
+    }
+    // Outputs that nothing reads count too: they are parts of the axis.
+    let inputs = [ctx.input(0), sizes];
+    let n_inputs = if sizes.is_some() { 2 } else { 1 };
+    ctx.emit_all(ops::Split { axis }, &inputs[..n_inputs], &[])
+}
+
 pub(super) fn squeeze(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     with_axes(ctx, ops::Squeeze, 13)
 }

@@ -7,6 +7,8 @@ mod control;
 mod elementwise;
 mod layout;
 mod nn;
+mod normalize;
+mod pool;
 mod reduce;
 mod shape;
 mod unary;
@@ -36,6 +38,8 @@ const fn onnx(
 const OPS: &[OpImport] = &[
     onnx("Add", 1, elementwise::add),
     onnx("And", 1, elementwise::and),
+    onnx("AveragePool", 1, pool::average_pool),
+    onnx("BatchNormalization", 1, normalize::batch_normalization),
     onnx("Cast", 1, elementwise::cast),
     onnx("Clip", 1, unary::clip),
     onnx("Concat", 1, layout::concat),
@@ -52,6 +56,8 @@ const OPS: &[OpImport] = &[
     onnx("GatherElements", 11, layout::gather_elements),
     onnx("Gemm", 1, nn::gemm),
     onnx("GlobalAveragePool", 1, nn::global_average_pool),
+    onnx("GlobalMaxPool", 1, reduce::global_max_pool),
+    onnx("Greater", 1, elementwise::greater),
     onnx("GreaterOrEqual", 12, elementwise::greater_or_equal),
     onnx("HardSigmoid", 1, unary::hard_sigmoid),
     onnx("HardSwish", 14, unary::hard_swish),
@@ -59,9 +65,14 @@ const OPS: &[OpImport] = &[
     onnx("If", 1, control::if_),
     onnx("LSTM", 1, nn::lstm),
     onnx("LayerNormalization", 17, reduce::layer_normalization),
+    onnx("Less", 1, elementwise::less),
+    onnx("LessOrEqual", 12, elementwise::less_or_equal),
     onnx("Loop", 1, control::loop_),
     onnx("MatMul", 1, nn::matmul),
-    onnx("MaxPool", 1, nn::max_pool),
+    onnx("Max", 1, elementwise::max),
+    onnx("MaxPool", 1, pool::max_pool),
+    onnx("Min", 1, elementwise::min),
+    onnx("Mod", 10, elementwise::mod_),
     onnx("Mul", 1, elementwise::mul),
     onnx("NonZero", 9, shape::non_zero),
     onnx("Not", 1, elementwise::not),
@@ -69,7 +80,16 @@ const OPS: &[OpImport] = &[
     onnx("Pow", 1, elementwise::pow),
     onnx("Range", 11, shape::range),
     onnx("Reciprocal", 1, unary::reciprocal),
+    onnx("ReduceL1", 1, reduce::reduce_l1),
+    onnx("ReduceL2", 1, reduce::reduce_l2),
+    onnx("ReduceLogSum", 1, reduce::reduce_log_sum),
+    onnx("ReduceLogSumExp", 1, reduce::reduce_log_sum_exp),
+    onnx("ReduceMax", 1, reduce::reduce_max),
     onnx("ReduceMean", 1, reduce::reduce_mean),
+    onnx("ReduceMin", 1, reduce::reduce_min),
+    onnx("ReduceProd", 1, reduce::reduce_prod),
+    onnx("ReduceSum", 1, reduce::reduce_sum),
+    onnx("ReduceSumSquare", 1, reduce::reduce_sum_square),
     onnx("Relu", 1, elementwise::relu),
     onnx("Reshape", 1, layout::reshape),
     onnx("Shape", 1, shape::shape),
@@ -77,6 +97,7 @@ const OPS: &[OpImport] = &[
     onnx("Size", 1, shape::size),
     onnx("Slice", 1, layout::slice),
     onnx("Softmax", 1, reduce::softmax),
+    onnx("Split", 1, layout::split),
     onnx("Sqrt", 1, elementwise::sqrt),
     onnx("Squeeze", 1, layout::squeeze),
     onnx("Sub", 1, elementwise::sub),

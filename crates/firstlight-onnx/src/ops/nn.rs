@@ -1,14 +1,13 @@
-//! Matrix products, convolution, pooling and recurrent ops.
+//! Matrix products, convolution and recurrent ops.
 
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
 use firstlight_graph::ops;
 use firstlight_graph::ops::nn::activation::Activation;
 use firstlight_graph::ops::nn::lstm::Direction;
-use firstlight_graph::ops::nn::max_pool::StorageOrder;
 use firstlight_graph::ops::nn::window::AutoPad;
 
-fn auto_pad(ctx: &mut NodeCtx<'_, '_>) -> Result<AutoPad, LoadError> {
+pub(super) fn auto_pad(ctx: &mut NodeCtx<'_, '_>) -> Result<AutoPad, LoadError> {
     match ctx.text("auto_pad")? {
         None | Some("NOTSET" | "") => Ok(AutoPad::NotSet),
         Some("SAME_UPPER") => Ok(AutoPad::SameUpper),
@@ -19,7 +18,7 @@ fn auto_pad(ctx: &mut NodeCtx<'_, '_>) -> Result<AutoPad, LoadError> {
 }
 
 /// A list of integers, empty where the node gives none.
-fn list(ctx: &mut NodeCtx<'_, '_>, name: &str) -> Result<Vec<i64>, LoadError> {
+pub(super) fn list(ctx: &mut NodeCtx<'_, '_>, name: &str) -> Result<Vec<i64>, LoadError> {
     Ok(ctx.ints(name)?.unwrap_or(&[]).to_vec())
 }
 
@@ -79,22 +78,5 @@ pub(super) fn lstm(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
 }
 
 pub(super) fn matmul(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
-    ctx.emit(ops::MatMul)
-}
-
-pub(super) fn max_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
-    let kernel_shape = ctx.ints("kernel_shape")?;
-    let op = ops::MaxPool {
-        auto_pad: auto_pad(ctx)?,
-        ceil_mode: ctx.opset >= 10 && ctx.flag("ceil_mode", false)?,
-        dilations: if ctx.opset >= 10 { list(ctx, "dilations")? } else { Vec::new() },
-        kernel_shape: ctx.required("kernel_shape", kernel_shape)?.to_vec(),
-        pads: list(ctx, "pads")?,
-        storage_order: match ctx.opset >= 8 && ctx.flag("storage_order", false)? {
-            false => StorageOrder::RowMajor,
-            true => StorageOrder::ColumnMajor,
-        },
-        strides: list(ctx, "strides")?,
-    };
-    ctx.emit(op)
+    ctx.emit(ops::MatMul::default())
 }

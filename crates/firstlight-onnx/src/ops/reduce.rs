@@ -3,7 +3,11 @@
 use super::layout::with_axes;
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
-use firstlight_graph::ops;
+use firstlight_graph::{Op, ops};
+
+pub(super) fn global_max_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    ctx.emit(ops::GlobalMaxPool)
+}
 
 /// Moments are kept in f32: the only stash type that is not a rounding of its own.
 pub(super) fn layer_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
@@ -15,11 +19,51 @@ pub(super) fn layer_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, L
     }
 }
 
-/// The axes were an attribute up to opset 17.
-pub(super) fn reduce_mean(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+/// The attributes that reductions share. The axes were an attribute before opset `since`, and none meant all.
+fn along(ctx: &mut NodeCtx<'_, '_>, since: i64, op: fn(bool, bool) -> Op) -> Result<Values, LoadError> {
     let keepdims = ctx.flag("keepdims", true)?;
-    let noop_with_empty_axes = ctx.opset >= 18 && ctx.flag("noop_with_empty_axes", false)?;
-    with_axes(ctx, ops::ReduceMean { keepdims, noop_with_empty_axes }, 18)
+    let noop_with_empty_axes = ctx.opset >= since && ctx.flag("noop_with_empty_axes", false)?;
+    with_axes(ctx, op(keepdims, noop_with_empty_axes), since)
+}
+
+pub(super) fn reduce_l1(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceL1 { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_l2(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceL2 { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_log_sum(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceLogSum { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_log_sum_exp(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceLogSumExp { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_max(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceMax { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_mean(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceMean { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_min(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceMin { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_prod(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceProd { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_sum(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 13, |keepdims, noop_with_empty_axes| ops::ReduceSum { keepdims, noop_with_empty_axes }.into())
+}
+
+pub(super) fn reduce_sum_square(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    along(ctx, 18, |keepdims, noop_with_empty_axes| ops::ReduceSumSquare { keepdims, noop_with_empty_axes }.into())
 }
 
 /// Up to opset 12 the axes from `axis` on are one: the tensor is taken as a matrix and given its shape back.

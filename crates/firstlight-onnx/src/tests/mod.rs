@@ -5,6 +5,7 @@ mod functions;
 mod look;
 mod mutated;
 mod opsets;
+mod windows;
 
 use super::*;
 use firstlight_graph::Op;

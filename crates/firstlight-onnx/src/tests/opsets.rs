@@ -1,7 +1,7 @@
 use super::*;
 
 /// The graph of one node at an opset, as text. Inputs are named `x` (f32[2,3]), `v` (f32[3]), `w` (a constant f32[2]).
-fn one(opset: i64, op: &str, inputs: &[&str], fill: fn(&mut Writer)) -> String {
+pub(super) fn one(opset: i64, op: &str, inputs: &[&str], fill: fn(&mut Writer)) -> String {
     let g = G::default().input("x", 1, &[2, 3]).input("v", 1, &[3]).float("w", &[1., 2.]);
     let imported = load_bytes(g.node_with(op, inputs, &["y"], fill).output("y").model(opset), &LoadOptions::default());
     let graph = match imported {
@@ -74,6 +74,30 @@ fn binary_ops_that_broadcast_at_an_axis() {
     assert!(misfit.contains("axis 2 does not line up ranks 2 and 1"), "{misfit}");
     assert!(one(7, "Add", &["x", "v"], old).contains("not one that the op has at opset 7"));
     assert!(one(6, "Add", &["x", "v"], |n| attr_int(n, "broadcast", 2)).contains("should be 0 or 1"));
+}
+
+#[test]
+fn ops_of_any_number_of_inputs_are_chains() {
+    assert_eq!(one(13, "Max", &["x"], |_| ()), "%2 = Identity(%0)");
+    assert_eq!(one(8, "Min", &["x", "v"], |_| ()), "%2 = Min(%0, %1)");
+    assert_eq!(one(13, "Max", &["x", "v", "x"], |_| ()), "%2 = Max(%0, %1); %3 = Max(%2, %0)");
+    assert_eq!(one(1, "Max", &["x", "v"], |n| attr_ints(n, "consumed_inputs", &[0])), "%2 = Max(%0, %1)");
+    assert!(one(13, "Max", &[], |_| ()).contains("input 0 is missing"));
+    assert!(one(13, "Max", &["x", "", "v"], |_| ()).contains("input 1 is missing"));
+}
+
+#[test]
+fn splits_of_every_opset() {
+    let sizes = |n: &mut Writer| attr_ints(n, "split", &[1]);
+    assert_eq!(one(11, "Split", &["x"], sizes), "%2 = Const() {tensor=i64[1]}; %3 = Split(%0, %2) {axis=0}");
+    assert_eq!(one(2, "Split", &["x"], |n| attr_int(n, "axis", -1)), "%2 = Split(%0) {axis=-1}");
+    let cast = one(1, "Split", &["x", "w"], |_| ());
+    assert_eq!(cast, "%2 = Const() {tensor=f32[2]}; %3 = Cast(%2) {to=i64}; %4 = Split(%0, %3) {axis=0}");
+    assert!(one(2, "Split", &["x", "w"], |_| ()).contains("one input at this opset"));
+    assert!(one(13, "Split", &["x"], sizes).contains("not one that the op has at opset 13"));
+    assert_eq!(one(18, "Split", &["x"], |n| attr_int(n, "num_outputs", 1)), "%2 = Split(%0) {axis=0}");
+    assert!(one(18, "Split", &["x"], |n| attr_int(n, "num_outputs", 2)).contains("the node has 1 outputs"));
+    assert!(one(18, "Split", &["x", "w"], |n| attr_int(n, "num_outputs", 1)).contains("both input `split`"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Action, Scope};
 use firstlight_graph::ops::Elementwise;
 use firstlight_graph::ops::elementwise::chain::{MAX_INPUTS, MAX_STEPS, Operand, Step, is_step};
-use firstlight_graph::{NodeId, Op, OpKind, ValueId};
+use firstlight_graph::{Graph, NodeId, Op, OpKind, ValueId};
 use firstlight_tensor::{DType, Dim, SymShape};
 use smallvec::SmallVec;
 
@@ -14,7 +14,8 @@ struct Group {
     inputs: Vec<ValueId>,
 }
 
-/// Each node takes in the groups of those it alone reads, where all have its shape whatever is fed.
+/// Each node takes in the groups whose result is read within its own group alone, where all have its shape whatever is
+/// fed.
 pub(super) fn find(scope: &mut Scope<'_, '_>) -> Vec<(usize, Action)> {
     let (graph, table, backend) = (scope.graph, scope.ctx.table, scope.ctx.device.backend());
     // An op with a row of its own does not go to the reference.
@@ -25,55 +26,59 @@ pub(super) fn find(scope: &mut Scope<'_, '_>) -> Vec<(usize, Action)> {
     if candidates.len() < 2 {
         return vec![];
     }
-    let readers = scope.sole_readers();
     let mut groups: Vec<Option<Group>> = Vec::new();
     groups.resize_with(graph.nodes().len(), || None);
     for i in candidates {
         let Some(dims) = shape_of_run(scope, i) else { continue };
-        let mut group = Group { nodes: vec![], inputs: vec![] };
-        let own: SmallVec<[ValueId; 2]> = graph.nodes()[i].inputs.iter().flatten().copied().collect();
-        for &input in &own {
+        let mut group = Group::of(graph, vec![i]);
+        if group.inputs.len() > MAX_INPUTS {
+            continue;
+        }
+        // Taking one in may make another's result one that is read within the group alone.
+        let mut at = 0;
+        while let Some(&input) = group.inputs.get(at) {
+            at += 1;
             let producer = input.node.0 as usize;
-            if group.nodes.contains(&producer) {
+            let Some(other) = &groups[producer] else { continue };
+            if group.reads(graph, input) != scope.n_uses[scope.place(input)] as usize
+                || scope.fact(input).dims.as_ref() != Some(&dims)
+            {
                 continue;
             }
-            let alone = readers[scope.place(input)] == Some(i) && scope.fact(input).dims.as_ref() == Some(&dims);
-            let taken = groups[producer].take_if(|other| alone && group.fits(other, own.len()));
-            match taken {
-                Some(other) => group.take_in(other),
-                None => group.reads(input),
+            let both = Group::of(graph, group.nodes.iter().chain(&other.nodes).copied().collect());
+            if both.nodes.len() <= MAX_STEPS && both.inputs.len() <= MAX_INPUTS {
+                groups[producer] = None;
+                (group, at) = (both, 0);
             }
         }
-        group.nodes.push(i);
-        if group.inputs.len() <= MAX_INPUTS {
-            groups[i] = Some(group);
-        }
+        groups[i] = Some(group);
     }
     let groups = groups.into_iter().enumerate();
     groups.filter_map(|(i, group)| Some((i, action(scope, group.filter(|group| group.nodes.len() > 1)?)?))).collect()
 }
 
 impl Group {
-    /// Whether another group can be taken in before a node that may read `n` values more.
-    fn fits(&self, other: &Group, n: usize) -> bool {
-        self.nodes.len() + other.nodes.len() < MAX_STEPS && self.inputs.len() + other.inputs.len() + n <= MAX_INPUTS
-    }
-
-    fn take_in(&mut self, other: Group) {
-        self.nodes.extend(other.nodes);
-        other.inputs.into_iter().for_each(|input| self.reads(input));
-    }
-
-    fn reads(&mut self, input: ValueId) {
-        if !self.inputs.contains(&input) {
-            self.inputs.push(input);
+    fn of(graph: &Graph, mut nodes: Vec<usize>) -> Group {
+        nodes.sort_unstable();
+        let mut inputs = vec![];
+        for &input in nodes.iter().flat_map(|&node| graph.nodes()[node].inputs.iter().flatten()) {
+            if !nodes.contains(&(input.node.0 as usize)) && !inputs.contains(&input) {
+                inputs.push(input);
+            }
         }
+        Group { nodes, inputs }
+    }
+
+    /// How often the group's nodes read a value.
+    fn reads(&self, graph: &Graph, value: ValueId) -> usize {
+        let inputs = self.nodes.iter().flat_map(|&node| graph.nodes()[node].inputs.iter().flatten());
+        inputs.filter(|&&input| input == value).count()
     }
 }
 
 /// The shape of a node's result, where it is f32 and each input is one that the kernel takes: of dimensions other than
 /// 1 that are a run of the result's.
-fn shape_of_run(scope: &mut Scope<'_, '_>, node: usize) -> Option<SymShape> {
+pub(super) fn shape_of_run(scope: &mut Scope<'_, '_>, node: usize) -> Option<SymShape> {
     let result = scope.fact(ValueId::from(NodeId(node as u32)));
     let dims = result.dims.clone().filter(|_| result.dtype == Some(DType::F32))?;
     if dims.contains(&Dim::Unknown) {

@@ -48,7 +48,7 @@ pub(super) fn find(scope: &mut Scope<'_, '_>) -> Vec<(usize, Action)> {
             inputs.resize(ADDEND, None);
             inputs.push(addend);
         }
-        let op = Fused { base: Box::new(op.clone()), relu }.into();
+        let op = Fused { base: Box::new(op.clone()), relu, then: vec![] }.into();
         actions.push((last, Action::Become { op, inputs, sources }));
     }
     actions

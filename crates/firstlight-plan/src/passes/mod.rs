@@ -4,10 +4,12 @@
 //! `Scope` and names an `Action` for each node it changes; `apply` makes the new graph of them.
 //! A pass is linear in the graph, and leaves alone whatever it is not sure of.
 
+mod absorb_transpose;
 mod apply;
 mod drop_identities;
 mod facts;
 mod fold_constants;
+mod fuse_chain;
 mod fuse_elementwise;
 mod fuse_epilogue;
 
@@ -30,10 +32,12 @@ pub struct Pass {
 
 /// All passes, in the order in which they run.
 pub const PASSES: &[Pass] = &[
+    Pass { name: "absorb-transpose", find: absorb_transpose::find },
     Pass { name: "fold-constants", find: fold_constants::find },
     Pass { name: "drop-identities", find: drop_identities::find },
     Pass { name: "fuse-epilogue", find: fuse_epilogue::find },
     Pass { name: "fuse-elementwise", find: fuse_elementwise::find },
+    Pass { name: "fuse-chain", find: fuse_chain::find },
 ];
 
 /// A set of passes.

@@ -38,7 +38,7 @@ pub enum Operand {
 }
 
 /// The most steps that an [`Elementwise`] has.
-pub const MAX_STEPS: usize = 8;
+pub const MAX_STEPS: usize = 12;
 
 /// The most inputs that an [`Elementwise`] has.
 pub const MAX_INPUTS: usize = 8;
@@ -78,103 +78,25 @@ pub fn is_step(op: &Op) -> bool {
     )
 }
 
-impl Elementwise {
-    fn check(&self, n_inputs: usize) -> Result<(), OpError> {
-        let broken = |i: usize| OpError::value(format!("step {i} of Elementwise is none, or reads what is not there"));
-        if self.steps.is_empty() || self.steps.len() > MAX_STEPS || n_inputs > MAX_INPUTS {
-            return Err(OpError::value(format!(
-                "Elementwise has {} steps and {n_inputs} inputs, expected 1 to {MAX_STEPS} and at most {MAX_INPUTS}",
-                self.steps.len()
-            )));
-        }
-        for (i, step) in self.steps.iter().enumerate() {
-            let params = step.op.info().inputs;
-            let there = |(operand, param): (&Operand, &Param)| match *operand {
-                Operand::Input(input) => input < n_inputs,
-                Operand::Step(step) => step < i,
-                Operand::Omitted => param.arity == Arity::Optional,
-            };
-            let rest = params.get(step.operands.len()..);
-            if !is_step(&step.op)
-                || rest.is_none_or(|rest| rest.iter().any(|param| param.arity != Arity::Optional))
-                || !step.operands.iter().zip(params).all(there)
-            {
-                return Err(broken(i));
-            }
-        }
-        Ok(())
-    }
-}
-
 impl OpDef for Elementwise {
     fn attributes(&self) -> Vec<(&'static str, AttrValue)> {
-        let mut text = String::new();
-        for (i, step) in self.steps.iter().enumerate() {
-            let operands: Vec<String> = step
-                .operands
-                .iter()
-                .map(|operand| match operand {
-                    Operand::Input(input) => format!("x{input}"),
-                    Operand::Step(step) => format!("t{step}"),
-                    Operand::Omitted => "_".to_owned(),
-                })
-                .collect();
-            let separator = if i == 0 { "" } else { "; " };
-            let _ = write!(text, "{separator}{}({})", step.op.info().name, operands.join(", "));
-            for (i, (name, value)) in step.op.def().attributes().iter().enumerate() {
-                let _ = write!(text, "{}{name}={value}", if i == 0 { " {" } else { ", " });
-            }
-            if !step.op.def().attributes().is_empty() {
-                text.push('}');
-            }
-        }
-        vec![("steps", AttrValue::Text(text))]
+        vec![("steps", AttrValue::Text(steps_text(&self.steps)))]
     }
 
     fn infer(&self, ctx: &InferCtx<'_>) -> Result<SmallVec<[OutInfo; 1]>, OpError> {
-        self.check(ctx.n_inputs())?;
-        let mut results: SmallVec<[ValueInfo; MAX_STEPS]> = SmallVec::new();
-        for step in &self.steps {
-            let mut infos: SmallVec<[Option<ValueInfo>; 2]> = SmallVec::new();
-            for operand in &step.operands {
-                infos.push(match *operand {
-                    Operand::Input(input) => Some(ValueInfo { value: None, ..ctx.input(input)?.clone() }),
-                    Operand::Step(step) => Some(results[step].clone()),
-                    Operand::Omitted => None,
-                });
-            }
-            let output = step.op.def().infer(&InferCtx::new(&infos, 1))?.into_iter().next();
-            let output = output.ok_or_else(|| OpError::value("a step of Elementwise without a result"))?;
-            results.push(ValueInfo { dtype: output.dtype, dims: output.dims, value: None });
+        let mut inputs: SmallVec<[ValueInfo; 4]> = SmallVec::new();
+        for i in 0..ctx.n_inputs() {
+            inputs.push(ValueInfo { value: None, ..ctx.input(i)?.clone() });
         }
-        let last = results.pop().ok_or_else(|| OpError::value("Elementwise without steps"))?;
-        Ok(OutInfo::new(last.dtype, last.dims).one())
+        Ok(infer_steps(&self.steps, &inputs)?.one())
     }
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
-        self.check(ctx.n_inputs())?;
-        let mut results: Vec<Tensor> = vec![];
-        for step in &self.steps {
-            let mut views: SmallVec<[Option<TensorView<'_>>; 2]> = SmallVec::new();
-            for operand in &step.operands {
-                views.push(match *operand {
-                    Operand::Input(input) => Some(ctx.input(input)?),
-                    Operand::Step(step) => Some(results[step].view()),
-                    Operand::Omitted => None,
-                });
-            }
-            let info = |view: &TensorView<'_>| ValueInfo {
-                dtype: view.dtype(),
-                dims: SymShape::from(view.shape()),
-                value: None,
-            };
-            let infos: SmallVec<[Option<ValueInfo>; 2]> = views.iter().map(|view| view.as_ref().map(info)).collect();
-            let outputs = infer_known(&step.op, &infos, 1)?;
-            let result = run_reference(&step.op, &views, &outputs)?.pop();
-            drop(views);
-            results.push(result.ok_or_else(|| OpError::value("a step of Elementwise without a result"))?);
+        let mut inputs: SmallVec<[TensorView<'_>; 4]> = SmallVec::new();
+        for i in 0..ctx.n_inputs() {
+            inputs.push(ctx.input(i)?);
         }
-        let last = results.pop().ok_or_else(|| OpError::value("Elementwise without steps"))?;
+        let last = run_steps(&self.steps, &inputs)?;
         let output = ctx.output(0)?;
         if output.shape() != last.shape() {
             return Err(OpError::shape(format!("output 0 has shape {}, expected {}", output.shape(), last.shape())));
@@ -186,6 +108,107 @@ impl OpDef for Elementwise {
     fn n_operations(&self, _inputs: &[&[usize]], outputs: &[&[usize]]) -> u64 {
         super::operations(outputs, self.steps.len() as u64)
     }
+}
+
+/// Steps as the text form prints them.
+pub(crate) fn steps_text(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for (i, step) in steps.iter().enumerate() {
+        let operands: Vec<String> = step
+            .operands
+            .iter()
+            .map(|operand| match operand {
+                Operand::Input(input) => format!("x{input}"),
+                Operand::Step(step) => format!("t{step}"),
+                Operand::Omitted => "_".to_owned(),
+            })
+            .collect();
+        let separator = if i == 0 { "" } else { "; " };
+        let _ = write!(text, "{separator}{}({})", step.op.info().name, operands.join(", "));
+        let attributes = step.op.def().attributes();
+        for (i, (name, value)) in attributes.iter().enumerate() {
+            let _ = write!(text, "{}{name}={value}", if i == 0 { " {" } else { ", " });
+        }
+        if !attributes.is_empty() {
+            text.push('}');
+        }
+    }
+    text
+}
+
+/// Element type and shape of what the last step gives.
+///
+/// **Errors**: too many steps or inputs, none, a step of another op, one that reads what is not there, inputs that do not
+/// fit.
+pub(crate) fn infer_steps(steps: &[Step], inputs: &[ValueInfo]) -> Result<OutInfo, OpError> {
+    check(steps, inputs.len())?;
+    let mut results: SmallVec<[ValueInfo; MAX_STEPS]> = SmallVec::new();
+    for step in steps {
+        let mut infos: SmallVec<[Option<ValueInfo>; 2]> = SmallVec::new();
+        for operand in &step.operands {
+            infos.push(match *operand {
+                Operand::Input(input) => Some(inputs[input].clone()),
+                Operand::Step(step) => Some(results[step].clone()),
+                Operand::Omitted => None,
+            });
+        }
+        let output = step.op.def().infer(&InferCtx::new(&infos, 1))?.into_iter().next();
+        let output = output.ok_or_else(|| OpError::value("a step without a result"))?;
+        results.push(ValueInfo { dtype: output.dtype, dims: output.dims, value: None });
+    }
+    let last = results.pop().ok_or_else(|| OpError::value("no steps"))?;
+    Ok(OutInfo::new(last.dtype, last.dims))
+}
+
+/// What the last step gives, by the references of the steps' ops.
+///
+/// **Errors**: as [`infer_steps`].
+pub(crate) fn run_steps(steps: &[Step], inputs: &[TensorView<'_>]) -> Result<Tensor, OpError> {
+    check(steps, inputs.len())?;
+    let mut results: Vec<Tensor> = vec![];
+    for step in steps {
+        let mut views: SmallVec<[Option<TensorView<'_>>; 2]> = SmallVec::new();
+        for operand in &step.operands {
+            views.push(match *operand {
+                Operand::Input(input) => Some(inputs[input].clone()),
+                Operand::Step(step) => Some(results[step].view()),
+                Operand::Omitted => None,
+            });
+        }
+        let info =
+            |view: &TensorView<'_>| ValueInfo { dtype: view.dtype(), dims: SymShape::from(view.shape()), value: None };
+        let infos: SmallVec<[Option<ValueInfo>; 2]> = views.iter().map(|view| view.as_ref().map(info)).collect();
+        let outputs = infer_known(&step.op, &infos, 1)?;
+        let result = run_reference(&step.op, &views, &outputs)?.pop();
+        drop(views);
+        results.push(result.ok_or_else(|| OpError::value("a step without a result"))?);
+    }
+    results.pop().ok_or_else(|| OpError::value("no steps"))
+}
+
+fn check(steps: &[Step], n_inputs: usize) -> Result<(), OpError> {
+    if steps.is_empty() || steps.len() > MAX_STEPS || n_inputs > MAX_INPUTS {
+        return Err(OpError::value(format!(
+            "{} steps and {n_inputs} inputs, expected 1 to {MAX_STEPS} and at most {MAX_INPUTS}",
+            steps.len()
+        )));
+    }
+    for (i, step) in steps.iter().enumerate() {
+        let params = step.op.info().inputs;
+        let there = |(operand, param): (&Operand, &Param)| match *operand {
+            Operand::Input(input) => input < n_inputs,
+            Operand::Step(step) => step < i,
+            Operand::Omitted => param.arity == Arity::Optional,
+        };
+        let rest = params.get(step.operands.len()..);
+        if !is_step(&step.op)
+            || rest.is_none_or(|rest| rest.iter().any(|param| param.arity != Arity::Optional))
+            || !step.operands.iter().zip(params).all(there)
+        {
+            return Err(OpError::value(format!("step {i} is none, or reads what is not there")));
+        }
+    }
+    Ok(())
 }
 
 fn cases() -> Vec<Case> {

@@ -1,12 +1,13 @@
 //! `GreaterOrEqual`.
 
-use super::{BINARY_INPUTS, BOOL_OUTPUT, compare, infer_binary, unlisted};
+use super::{BINARY_INPUTS, BOOL_OUTPUT, compare_numbers, infer_binary};
 use crate::op::{Case, Exactness, OpDef, OpInfo, RefCtx, TypeVar};
 use crate::ops::cases::{bools, case, tensor};
 use crate::ops::types::NUMERIC;
 use crate::{InferCtx, OpError, OutInfo};
 use firstlight_tensor::{DType, Tensor, bf16, f16};
 use smallvec::SmallVec;
+use std::cmp::Ordering;
 
 /// Whether elements of the first tensor are at least those of the second, with broadcasting.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -29,21 +30,7 @@ impl OpDef for GreaterOrEqual {
     }
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
-        match ctx.input(0)?.dtype() {
-            DType::F32 => compare(ctx, |a: f32, b: f32| a >= b),
-            DType::F64 => compare(ctx, |a: f64, b: f64| a >= b),
-            DType::F16 => compare(ctx, |a: f16, b: f16| a >= b),
-            DType::BF16 => compare(ctx, |a: bf16, b: bf16| a >= b),
-            DType::I64 => compare(ctx, |a: i64, b: i64| a >= b),
-            DType::I32 => compare(ctx, |a: i32, b: i32| a >= b),
-            DType::I16 => compare(ctx, |a: i16, b: i16| a >= b),
-            DType::I8 => compare(ctx, |a: i8, b: i8| a >= b),
-            DType::U64 => compare(ctx, |a: u64, b: u64| a >= b),
-            DType::U32 => compare(ctx, |a: u32, b: u32| a >= b),
-            DType::U16 => compare(ctx, |a: u16, b: u16| a >= b),
-            DType::U8 => compare(ctx, |a: u8, b: u8| a >= b),
-            other => Err(unlisted("GreaterOrEqual", other)),
-        }
+        compare_numbers(ctx, "GreaterOrEqual", |order| order.is_some_and(Ordering::is_ge))
     }
 }
 

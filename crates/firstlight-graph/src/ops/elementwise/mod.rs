@@ -9,12 +9,19 @@ pub mod div;
 pub mod equal;
 pub mod erf;
 pub mod exp;
+pub mod greater;
 pub mod greater_or_equal;
 pub mod hard_sigmoid;
 pub mod hard_swish;
 pub mod identity;
+pub mod less;
+pub mod less_or_equal;
+pub mod max;
+pub mod min;
+pub mod mod_op;
 pub mod mul;
 pub mod not;
+mod ordered;
 pub mod pow;
 pub mod reciprocal;
 pub mod relu;
@@ -31,6 +38,8 @@ use crate::ops::float::Float;
 use crate::{InferCtx, OpError, OutInfo};
 use firstlight_tensor::{DType, Element, Layout, Shape, TensorView, bf16, f16};
 use smallvec::SmallVec;
+
+pub(crate) use ordered::{compare_numbers, prefer};
 
 /// Inputs of a binary op whose operands have one type.
 pub(crate) const BINARY_INPUTS: &[Param] = &[

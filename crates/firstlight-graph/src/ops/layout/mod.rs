@@ -8,6 +8,7 @@ pub mod gather_elements;
 pub mod pad;
 pub mod reshape;
 pub mod slice;
+pub mod split;
 pub mod squeeze;
 pub mod transpose;
 pub mod unsqueeze;

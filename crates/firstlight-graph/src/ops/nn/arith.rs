@@ -16,12 +16,19 @@ pub(crate) trait Stored: Element {
 /// Numbers that matrix products are made of; integers wrap.
 pub(crate) trait Math: Copy + Send + Sync {
     const ZERO: Self;
+    const IS_INT: bool;
     /// `self * factor + sum` in one rounding.
     fn fused(self, factor: Self, sum: Self) -> Self;
     /// Sum, rounded.
     fn plus(self, other: Self) -> Self;
     /// Product, rounded.
     fn times(self, other: Self) -> Self;
+    /// Absolute value; that of the least integer wraps.
+    fn magnitude(self) -> Self;
+    /// The nearest f64.
+    fn to_real(self) -> f64;
+    /// The nearest float; the integer toward zero, the nearest there is, 0 for NaN.
+    fn cast_f64(value: f64) -> Self;
     /// An attribute's value in this type; `None` where it has none.
     fn from_attribute(value: f32) -> Option<Self>;
 }
@@ -38,6 +45,16 @@ macro_rules! real {
     ($math:ty: $($stored:ty, $widen:expr, $narrow:expr;)+) => {
         impl Math for $math {
             const ZERO: $math = 0.0;
+            const IS_INT: bool = false;
+            fn magnitude(self) -> $math {
+                self.abs()
+            }
+            fn to_real(self) -> f64 {
+                self.into()
+            }
+            fn cast_f64(value: f64) -> $math {
+                value as $math
+            }
             fn fused(self, factor: $math, sum: $math) -> $math {
                 self.mul_add(factor, sum)
             }
@@ -80,6 +97,16 @@ macro_rules! integer {
     ($($int:ty)+) => {
         $(impl Math for $int {
             const ZERO: $int = 0;
+            const IS_INT: bool = true;
+            fn magnitude(self) -> $int {
+                if self < Self::ZERO { Self::ZERO.wrapping_sub(self) } else { self }
+            }
+            fn to_real(self) -> f64 {
+                self as f64
+            }
+            fn cast_f64(value: f64) -> $int {
+                value as $int
+            }
             fn fused(self, factor: $int, sum: $int) -> $int {
                 sum.wrapping_add(self.wrapping_mul(factor))
             }
@@ -140,15 +167,18 @@ pub(crate) fn add_product<M: Math>(a: Matrix<'_, M>, b: Matrix<'_, M>, k: usize,
 /// The sum of a slice in 16 lanes: lane `i` adds elements `i`, `i + 16`, ... to 0, then lanes are added pairwise, 8
 /// apart, then 4, 2, 1.
 pub(crate) fn lane_sum<M: Math>(values: &[M]) -> M {
-    let mut lanes = [M::ZERO; 16];
-    for chunk in values.chunks(16) {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
-            *lane = lane.plus(value);
-        }
+    lane_fold(values.iter().copied(), M::ZERO, M::plus)
+}
+
+/// Values combined in the 16 lanes of [`lane_sum`], each of which starts from `start`.
+pub(crate) fn lane_fold<M: Copy>(values: impl Iterator<Item = M>, start: M, combine: impl Fn(M, M) -> M) -> M {
+    let mut lanes = [start; 16];
+    for (i, value) in values.enumerate() {
+        lanes[i % 16] = combine(lanes[i % 16], value);
     }
     for half in [8, 4, 2, 1] {
         for i in 0..half {
-            lanes[i] = lanes[i].plus(lanes[i + half]);
+            lanes[i] = combine(lanes[i], lanes[i + half]);
         }
     }
     lanes[0]

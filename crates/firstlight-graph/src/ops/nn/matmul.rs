@@ -1,7 +1,7 @@
 //! `MatMul`.
 
 use super::arith::{Math, Matrix, Stored, add_product, widened};
-use crate::op::{Arity, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
+use crate::op::{Arity, AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
 use crate::ops::elementwise::unlisted;
 use crate::ops::layout::{case_tensor, check_output, product, same_dim};
 use crate::{InferCtx, OpError, OutInfo, broadcast_dims};
@@ -14,13 +14,19 @@ pub(crate) const PRODUCT_TYPES: &[DType] =
 
 /// Matrix product by NumPy's rules.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct MatMul;
+pub struct MatMul {
+    /// Whether the last two dimensions of B are swapped first. ONNX's op has no such attribute; passes set it.
+    pub transpose_b: bool,
+}
 
 pub const INFO: OpInfo = OpInfo {
     name: "MatMul",
     doc: "Matrix product by NumPy's rules: leading dimensions broadcast; a vector is a row on the left and a column on \
           the right, and loses that dimension in the result. Integers wrap.",
-    attributes: &[],
+    attributes: &[AttrDoc {
+        name: "transpose_b",
+        doc: "Whether the last two dimensions of B are swapped first; false unless a pass absorbed a Transpose.",
+    }],
     inputs: &[
         Param { name: "A", ty: TypeRef::Var(0), arity: Arity::One },
         Param { name: "B", ty: TypeRef::Var(0), arity: Arity::One },
@@ -32,8 +38,12 @@ pub const INFO: OpInfo = OpInfo {
 };
 
 impl OpDef for MatMul {
+    fn attributes(&self) -> Vec<(&'static str, AttrValue)> {
+        if self.transpose_b { vec![("transpose_b", AttrValue::Bool(true))] } else { vec![] }
+    }
+
     fn infer(&self, ctx: &InferCtx<'_>) -> Result<SmallVec<[OutInfo; 1]>, OpError> {
-        Ok(OutInfo::new(ctx.dtype(0)?, output_dims(ctx.dims(0)?, ctx.dims(1)?)?).one())
+        Ok(OutInfo::new(ctx.dtype(0)?, output_dims(ctx.dims(0)?, &self.b_dims(ctx.dims(1)?)?)?).one())
     }
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
@@ -93,11 +103,25 @@ impl MatMulGeometry {
 }
 
 impl MatMul {
+    /// The dimensions of B as the product takes them.
+    fn b_dims<D: Clone>(&self, dims: &[D]) -> Result<SmallVec<[D; 6]>, OpError> {
+        let mut dims: SmallVec<[D; 6]> = dims.iter().cloned().collect();
+        if self.transpose_b {
+            let n = dims.len();
+            if n < 2 {
+                return Err(OpError::shape("transpose_b swaps the last two dimensions of B, which has fewer"));
+            }
+            dims.swap(n - 2, n - 1);
+        }
+        Ok(dims)
+    }
+
     /// Sizes of the product of dense inputs of shapes `a` and `b`.
     ///
     /// **Errors**: an input of rank 0, inner sizes that differ, leading dimensions that do not broadcast, sizes that
     /// overflow.
     pub fn geometry(&self, a: &[usize], b: &[usize]) -> Result<MatMulGeometry, OpError> {
+        let b = &self.b_dims(b)?[..];
         let known = |dims: &[usize]| dims.iter().map(|&dim| Dim::Known(dim)).collect::<SymShape>();
         let out_shape = output_dims(&known(a), &known(b))?.known();
         let out_shape = out_shape.ok_or_else(|| OpError::shape("MatMul's sizes are not known"))?;
@@ -140,7 +164,8 @@ impl MatMul {
         for (i, to) in output.chunks_exact_mut(m * n).enumerate() {
             let (a_at, b_at) = geometry.matrices(i);
             let a = Matrix { values: &a[a_at * m * k..], row: k, column: 1 };
-            let b = Matrix { values: &b[b_at * k * n..], row: n, column: 1 };
+            let (row, column) = if self.transpose_b { (1, k) } else { (n, 1) };
+            let b = Matrix { values: &b[b_at * k * n..], row, column };
             sums.fill(T::Math::ZERO);
             add_product(a, b, k, n, &mut sums);
             for (to, &sum) in to.iter_mut().zip(&sums) {
@@ -151,14 +176,15 @@ impl MatMul {
     }
 }
 
-fn output_dims(a: &SymShape, b: &SymShape) -> Result<SymShape, OpError> {
-    let misfit = |why: &str| OpError::shape(format!("cannot multiply {a} by {b}: {why}"));
-    let (a_batch, m, a_k) = match &a[..] {
+fn output_dims(a: &[Dim], b: &[Dim]) -> Result<SymShape, OpError> {
+    let shape = |dims: &[Dim]| dims.iter().cloned().collect::<SymShape>();
+    let misfit = |why: &str| OpError::shape(format!("cannot multiply {} by {}: {why}", shape(a), shape(b)));
+    let (a_batch, m, a_k) = match a {
         [] => return Err(misfit("a scalar is no matrix")),
         [k] => (&[][..], None, k),
         [batch @ .., m, k] => (batch, Some(m), k),
     };
-    let (b_batch, b_k, n) = match &b[..] {
+    let (b_batch, b_k, n) = match b {
         [] => return Err(misfit("a scalar is no matrix")),
         [k] => (&[][..], k, None),
         [batch @ .., k, n] => (batch, k, Some(n)),
@@ -172,7 +198,7 @@ fn output_dims(a: &SymShape, b: &SymShape) -> Result<SymShape, OpError> {
 fn cases() -> Vec<Case> {
     let case = |name, a: Tensor, b: Tensor, y: Tensor| Case {
         name,
-        op: MatMul.into(),
+        op: MatMul::default().into(),
         inputs: vec![Some(a), Some(b)],
         outputs: vec![y],
     };
@@ -194,6 +220,15 @@ fn cases() -> Vec<Case> {
             t(&[1, 2, 1, 1], &[5., 7.]),
             t(&[2, 2, 1, 1], &[10., 14., 15., 21.]),
         ),
+        Case {
+            op: MatMul { transpose_b: true }.into(),
+            ..case(
+                "B lies transposed",
+                t(&[2, 1, 2], &[1., 10., 2., 20.]),
+                t(&[2, 3, 2], &[1., 2., 3., 4., 5., 6., 0., 1., 2., 0., 1., 1.]),
+                t(&[2, 1, 3], &[21., 43., 65., 20., 4., 22.]),
+            )
+        },
         case("no terms", t(&[2, 0], &[]), t(&[0, 1], &[]), t(&[2, 1], &[0., 0.])),
         case("no batch", t(&[0, 2, 2], &[]), a, t(&[0, 2, 2], &[])),
         case(

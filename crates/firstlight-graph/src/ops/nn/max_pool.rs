@@ -1,13 +1,13 @@
 //! `MaxPool`.
 
-use super::window::{AutoPad, WindowDim, Windows, advance};
+use super::pooling::{PoolGeometry, PoolWindows, each_tap};
+use super::window::{AutoPad, WindowDim, advance};
 use crate::op::{Arity, AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
 use crate::ops::elementwise::unlisted;
 use crate::ops::layout::{case_tensor, check_output, product};
 use crate::{InferCtx, OpError, OutInfo};
-use firstlight_tensor::{DType, Dim, Element, Shape, SymShape, Tensor, bf16, f16};
+use firstlight_tensor::{DType, Element, Tensor, bf16, f16};
 use smallvec::SmallVec;
-use std::ops::Range;
 
 /// The largest element of each window.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -88,18 +88,7 @@ impl OpDef for MaxPool {
     }
 
     fn infer(&self, ctx: &InferCtx<'_>) -> Result<SmallVec<[OutInfo; 1]>, OpError> {
-        let x = ctx.dims(0)?;
-        let kernel = self.kernel(x.rank())?;
-        let windows = self.windows(&kernel);
-        windows.check()?;
-        let mut dims = x[..2].to_vec();
-        for (d, dim) in x[2..].iter().enumerate() {
-            dims.push(match dim.known() {
-                Some(size) => Dim::Known(windows.along(d, size)?.output),
-                None => Dim::Unknown,
-            });
-        }
-        let dims = SymShape(dims);
+        let dims = self.windows().infer(ctx)?;
         let indices = OutInfo::new(DType::I64, dims.clone());
         Ok(SmallVec::from_iter([OutInfo::new(ctx.dtype(0)?, dims), indices]))
     }
@@ -117,25 +106,7 @@ impl OpDef for MaxPool {
     }
 
     fn n_operations(&self, _inputs: &[&[usize]], outputs: &[&[usize]]) -> u64 {
-        let taps = self.kernel_shape.iter().fold(1u64, |n, &size| n.saturating_mul(size.unsigned_abs()));
-        let outputs = outputs.first().map_or(0, |y| y.iter().fold(1u64, |n, &dim| n.saturating_mul(dim as u64)));
-        outputs.saturating_mul(taps)
-    }
-}
-
-/// A pooling with everything resolved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolGeometry {
-    pub batch: usize,
-    pub channels: usize,
-    /// Windows along each spatial dimension.
-    pub spatial: SmallVec<[WindowDim; 3]>,
-}
-
-impl PoolGeometry {
-    /// Shape of the output.
-    pub fn out_shape(&self) -> Shape {
-        [self.batch, self.channels].into_iter().chain(self.spatial.iter().map(|dim| dim.output)).collect()
+        self.windows().n_operations(outputs)
     }
 }
 
@@ -145,33 +116,18 @@ impl MaxPool {
     /// **Errors**: a rank or attributes that do not fit each other; a window beyond the padded input; sizes that
     /// overflow.
     pub fn geometry(&self, x: &[usize]) -> Result<PoolGeometry, OpError> {
-        let kernel = self.kernel(x.len())?;
-        let spatial = self.windows(&kernel).resolve(&x[2..])?;
-        let geometry = PoolGeometry { batch: x[0], channels: x[1], spatial };
-        product(&geometry.out_shape())?;
-        Ok(geometry)
+        self.windows().geometry(x)
     }
 
-    fn kernel(&self, rank: usize) -> Result<SmallVec<[usize; 3]>, OpError> {
-        if rank < 3 || self.kernel_shape.len() != rank - 2 {
-            return Err(OpError::shape(format!(
-                "MaxPool takes batch, channels and as many spatial dimensions as kernel_shape {:?} has sizes; got {rank} \
-                 dimensions",
-                self.kernel_shape
-            )));
-        }
-        let sizes: Result<_, _> = self.kernel_shape.iter().map(|&size| usize::try_from(size)).collect();
-        sizes.map_err(|_| OpError::value(format!("kernel_shape {:?} has a negative size", self.kernel_shape)))
-    }
-
-    fn windows<'a>(&'a self, kernel: &'a [usize]) -> Windows<'a> {
-        Windows {
-            kernel,
-            strides: &self.strides,
-            pads: &self.pads,
-            dilations: &self.dilations,
+    fn windows(&self) -> PoolWindows<'_> {
+        PoolWindows {
+            op: INFO.name,
             auto_pad: self.auto_pad,
             ceil_mode: self.ceil_mode,
+            dilations: &self.dilations,
+            kernel_shape: &self.kernel_shape,
+            pads: &self.pads,
+            strides: &self.strides,
         }
     }
 
@@ -224,23 +180,12 @@ impl MaxPool {
 
 /// The largest element under a window and its position in the channel; `None` when the window holds padding alone.
 fn best_of<T: Element>(channel: &[T], spatial: &[WindowDim], window: &[usize], least: T) -> Option<(T, usize)> {
-    let taps: SmallVec<[Range<usize>; 3]> = spatial.iter().zip(window).map(|(dim, &window)| dim.taps(window)).collect();
-    if taps.iter().any(Range::is_empty) {
-        return None;
-    }
     let mut best = None;
-    let mut tap: SmallVec<[usize; 3]> = SmallVec::from_elem(0, spatial.len());
-    loop {
-        let at = spatial
-            .iter()
-            .enumerate()
-            .try_fold(0, |at, (d, dim)| Some(at * dim.input + dim.at(window[d], taps[d].start + tap[d])?))?;
+    each_tap(spatial, window, |at| {
         let (value, (largest, first)) = (channel[at], best.unwrap_or((least, at)));
         best = Some(if value > largest { (value, at) } else { (largest, first) });
-        if !advance(&mut tap, |d| taps[d].len()) {
-            return best;
-        }
-    }
+    });
+    best
 }
 
 fn cases() -> Vec<Case> {

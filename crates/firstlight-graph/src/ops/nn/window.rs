@@ -72,6 +72,13 @@ impl WindowDim {
         let start = self.pad_begin.saturating_sub(from).div_ceil(self.dilation.max(1));
         start.min(end)..end
     }
+
+    /// How many taps of a window lie in the input or its padding: fewer than all where only a part of the last window
+    /// fits.
+    pub fn n_padded_taps(&self, window: usize) -> usize {
+        let until = self.pad_begin.saturating_add(self.input).saturating_add(self.pad_end);
+        until.saturating_sub(window.saturating_mul(self.stride)).div_ceil(self.dilation.max(1)).min(self.kernel)
+    }
 }
 
 /// The attributes that windows have in common; empty lists stand for their defaults.
@@ -246,6 +253,15 @@ mod tests {
             assert_eq!(dim.taps(window).collect::<Vec<_>>(), inside, "window {window}");
         }
         assert_eq!(dim.output, 3);
+    }
+
+    #[test]
+    fn padded_taps_are_those_before_the_end_of_the_padding() {
+        let windows = Windows { kernel: &[3], dilations: &[2], strides: &[3], pads: &[1, 1], ceil_mode: true, ..PLAIN };
+        let dim = windows.resolve(&[7]).unwrap()[0];
+        let padded: Vec<usize> = (0..dim.output).map(|window| dim.n_padded_taps(window)).collect();
+        // Windows at 0, 3 and 6 of 9 positions.
+        assert_eq!(padded, [3, 3, 2]);
     }
 
     #[test]

@@ -4,8 +4,18 @@
 //! `i + 16`, `i + 32`, ... in that order, starting from 0; then lane `i` adds lane `i + 8`, then `i + 4`, `i + 2`,
 //! `i + 1`. Products are rounded before they are added. 16-bit floats are summed in `f32`.
 
+pub mod along;
 pub mod layer_normalization;
+pub mod reduce_l1;
+pub mod reduce_l2;
+pub mod reduce_log_sum;
+pub mod reduce_log_sum_exp;
+pub mod reduce_max;
 pub mod reduce_mean;
+pub mod reduce_min;
+pub mod reduce_prod;
+pub mod reduce_sum;
+pub mod reduce_sum_square;
 pub mod softmax;
 
 use crate::OpError;

@@ -1,14 +1,13 @@
 //! `ReduceMean`.
 
-use super::{axes_last, lane_sum};
-use crate::infer::normalise_axis;
-use crate::op::{Arity, AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
+use super::along::{self, Along};
+use super::lane_sum;
+use crate::op::{AttrValue, Case, Exactness, OpDef, OpInfo, RefCtx, TypeVar};
 use crate::ops::cases::{case, tensor};
-use crate::ops::checks::{expect_dtype, expect_shape};
 use crate::ops::elementwise::{operations, unlisted};
 use crate::ops::float::{Compute, Float};
 use crate::{InferCtx, OpError, OutInfo};
-use firstlight_tensor::{DType, Dim, Element, SymShape, Tensor, bf16, f16};
+use firstlight_tensor::{DType, Tensor, bf16, f16};
 use smallvec::SmallVec;
 
 /// The mean along axes; the second input names them.
@@ -29,62 +28,37 @@ impl Default for ReduceMean {
     }
 }
 
-const TYPES: &[DType] =
-    &[DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32, DType::U64, DType::U32];
-
 pub const INFO: OpInfo = OpInfo {
     name: "ReduceMean",
     doc: "The mean along the given axes, which may count from the end. The mean of integers is exact and rounds \
           toward zero. The mean of no elements is NaN, and 0 for integers.",
-    attributes: &[
-        AttrDoc { name: "keepdims", doc: "reduced axes stay, with size 1" },
-        AttrDoc {
-            name: "noop_with_empty_axes",
-            doc: "no axes mean that nothing is reduced; otherwise they mean that all are",
-        },
-    ],
-    inputs: &[
-        Param { name: "data", ty: TypeRef::Var(0), arity: Arity::One },
-        Param { name: "axes", ty: TypeRef::Fixed(DType::I64), arity: Arity::Optional },
-    ],
-    outputs: &[Param { name: "reduced", ty: TypeRef::Var(0), arity: Arity::One }],
-    types: &[TypeVar { name: "T", allowed: TYPES }],
+    attributes: along::ATTRIBUTES,
+    inputs: along::INPUTS,
+    outputs: along::OUTPUTS,
+    types: &[TypeVar { name: "T", allowed: along::TYPES }],
     exactness: Exactness::Rounding,
     cases,
 };
 
 impl OpDef for ReduceMean {
     fn attributes(&self) -> Vec<(&'static str, AttrValue)> {
-        vec![
-            ("keepdims", AttrValue::Bool(self.keepdims)),
-            ("noop_with_empty_axes", AttrValue::Bool(self.noop_with_empty_axes)),
-        ]
+        self.along().attributes()
     }
 
     fn infer(&self, ctx: &InferCtx<'_>) -> Result<SmallVec<[OutInfo; 1]>, OpError> {
-        let axes = if ctx.has(1) {
-            match ctx.dims(1)?.0.as_slice() {
-                [Dim::Known(0)] => vec![],
-                _ => ctx.ints(1)?,
-            }
-        } else {
-            vec![]
-        };
-        let dims = ctx.dims(0)?;
-        let reduced = self.reduced(&axes, dims.rank())?;
-        Ok(OutInfo::new(ctx.dtype(0)?, SymShape(self.output_dims(dims, &reduced, Dim::Known(1)))).one())
+        self.along().infer(ctx)
     }
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
         match ctx.input(0)?.dtype() {
-            DType::F32 => self.reduce(ctx, mean_of_floats::<f32>),
-            DType::F64 => self.reduce(ctx, mean_of_floats::<f64>),
-            DType::F16 => self.reduce(ctx, mean_of_floats::<f16>),
-            DType::BF16 => self.reduce(ctx, mean_of_floats::<bf16>),
-            DType::I64 => self.reduce(ctx, |row: &[i64]| mean_of_ints(row) as i64),
-            DType::I32 => self.reduce(ctx, |row: &[i32]| mean_of_ints(row) as i32),
-            DType::U64 => self.reduce(ctx, |row: &[u64]| mean_of_ints(row) as u64),
-            DType::U32 => self.reduce(ctx, |row: &[u32]| mean_of_ints(row) as u32),
+            DType::F32 => self.along().reduce(ctx, mean_of_floats::<f32>),
+            DType::F64 => self.along().reduce(ctx, mean_of_floats::<f64>),
+            DType::F16 => self.along().reduce(ctx, mean_of_floats::<f16>),
+            DType::BF16 => self.along().reduce(ctx, mean_of_floats::<bf16>),
+            DType::I64 => self.along().reduce(ctx, |row: &[i64]| mean_of_ints(row) as i64),
+            DType::I32 => self.along().reduce(ctx, |row: &[i32]| mean_of_ints(row) as i32),
+            DType::U64 => self.along().reduce(ctx, |row: &[u64]| mean_of_ints(row) as u64),
+            DType::U32 => self.along().reduce(ctx, |row: &[u32]| mean_of_ints(row) as u32),
             other => Err(unlisted("ReduceMean", other)),
         }
     }
@@ -95,46 +69,8 @@ impl OpDef for ReduceMean {
 }
 
 impl ReduceMean {
-    /// For each axis, whether it is reduced.
-    fn reduced(&self, axes: &[i64], rank: usize) -> Result<SmallVec<[bool; 6]>, OpError> {
-        let all = axes.is_empty() && !self.noop_with_empty_axes;
-        let mut reduced = SmallVec::from_elem(all, rank);
-        for &axis in axes {
-            let at = normalise_axis(axis, rank)?;
-            if reduced[at] {
-                return Err(OpError::value(format!("axes {axes:?} name axis {at} twice")));
-            }
-            reduced[at] = true;
-        }
-        Ok(reduced)
-    }
-
-    /// The output's dimensions, where a reduced one that stays is `one`.
-    fn output_dims<D: Clone>(&self, dims: &[D], reduced: &[bool], one: D) -> Vec<D> {
-        let sizes = dims.iter().zip(reduced).filter(|&(_, &reduced)| !reduced || self.keepdims);
-        sizes.map(|(dim, &reduced)| if reduced { one.clone() } else { dim.clone() }).collect()
-    }
-
-    fn reduce<T: Element>(&self, ctx: &mut RefCtx<'_>, mean: impl Fn(&[T]) -> T) -> Result<(), OpError> {
-        let input = ctx.input(0)?;
-        let axes = match ctx.optional(1) {
-            Some(axes) => axes.values::<i64>()?.into_owned(),
-            None => vec![],
-        };
-        let reduced = self.reduced(&axes, input.shape().rank())?;
-        let expected = self.output_dims(input.shape(), &reduced, 1).into_iter().collect();
-        let output = ctx.output(0)?;
-        expect_dtype("output 0", input.dtype(), output.dtype())?;
-        expect_shape("output 0", &expected, output.shape())?;
-        let sizes = input.shape().iter().zip(&reduced).filter(|&(_, &reduced)| reduced).map(|(&size, _)| size);
-        // The product of all sizes may be 0 and that of some of them too large; then there is nothing to read.
-        let n = sizes.fold(1usize, usize::saturating_mul);
-        let rows = axes_last(&input, &reduced)?;
-        let rows = rows.values::<T>()?;
-        for (i, out) in output.values_mut::<T>()?.iter_mut().enumerate() {
-            *out = mean(rows.get(i * n..(i + 1) * n).unwrap_or(&[]));
-        }
-        Ok(())
+    pub(crate) fn along(&self) -> Along {
+        Along { keepdims: self.keepdims, noop_with_empty_axes: self.noop_with_empty_axes }
     }
 }
 

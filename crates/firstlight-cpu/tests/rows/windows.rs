@@ -1,0 +1,81 @@
+//! Random operands of pooling and of normalisation by channel.
+
+use crate::random::Random;
+use crate::samples::{Sample, convert};
+use firstlight_backend::KernelBinding;
+use firstlight_graph::OpKind;
+use firstlight_graph::ops::nn::window::AutoPad;
+use firstlight_graph::ops::{AveragePool, BatchNormalization};
+use firstlight_tensor::{DType, Tensor};
+
+/// What to try rows of these families on.
+pub(crate) fn windows(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    match row.op {
+        OpKind::AveragePool => average_pools(row, random),
+        OpKind::BatchNormalization => batch_norms(row, random),
+        _ => vec![],
+    }
+}
+
+fn average_pools(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    let pool = |kernel: &[i64], strides: &[i64], pads: &[i64], dilations: &[i64]| AveragePool {
+        kernel_shape: kernel.to_vec(),
+        strides: strides.to_vec(),
+        pads: pads.to_vec(),
+        dilations: dilations.to_vec(),
+        ..AveragePool::default()
+    };
+    let all: [(&[usize], AveragePool); 14] = [
+        (&[1, 2, 9], pool(&[3], &[1], &[1, 1], &[])),
+        (&[1, 2, 300], pool(&[5], &[1], &[2, 2], &[])),
+        (&[2, 3, 9, 10], pool(&[3, 3], &[2, 2], &[1, 1, 1, 1], &[])),
+        (&[2, 3, 8, 7], pool(&[2, 3], &[1, 3], &[], &[])),
+        (&[1, 1, 8, 40], pool(&[3, 2], &[2, 1], &[2, 1, 0, 0], &[2, 3])),
+        (&[1, 2, 5, 6, 7], pool(&[2, 3, 2], &[2, 1, 2], &[1, 0, 0, 0, 1, 1], &[])),
+        (&[1, 1, 6, 6], AveragePool { ceil_mode: true, ..pool(&[3, 3], &[4, 4], &[1, 1, 1, 1], &[]) }),
+        (&[1, 2, 7, 70], AveragePool { ceil_mode: true, ..pool(&[4, 4], &[3, 2], &[0, 0, 1, 1], &[]) }),
+        (&[1, 1, 7, 5], AveragePool { auto_pad: AutoPad::SameUpper, ..pool(&[4, 2], &[2, 2], &[], &[]) }),
+        (&[1, 1, 7, 5], AveragePool { auto_pad: AutoPad::SameLower, ..pool(&[4, 2], &[2, 2], &[], &[]) }),
+        // Windows of padding alone.
+        (&[1, 1, 2, 2], pool(&[1, 2], &[1, 1], &[3, 3, 2, 3], &[])),
+        (&[1, 1, 1, 1], pool(&[1, 1], &[1, 1], &[], &[])),
+        (&[0, 2, 4, 4], pool(&[2, 2], &[2, 2], &[], &[])),
+        (&[2, 24, 56, 56], pool(&[3, 3], &[2, 2], &[1, 1, 1, 1], &[])),
+    ];
+    let mut samples = vec![];
+    for (dims, op) in all {
+        for count_include_pad in [false, true] {
+            let op = AveragePool { count_include_pad, ..op.clone() };
+            let inputs = vec![Some(random.finite(row.types[0], dims))];
+            samples.push(Sample { name: format!("{op:?} of {dims:?}"), op: op.into(), inputs, n_outputs: 1 });
+        }
+    }
+    samples
+}
+
+fn batch_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    let mut samples = vec![];
+    for dims in [&[2, 3, 5, 7][..], &[4, 33], &[7], &[1, 2, 5000], &[2, 70, 30, 31], &[3, 4, 1], &[0, 2, 3], &[2, 0, 3]]
+    {
+        for spatial in [true, false] {
+            let parameter_dims = match (dims, spatial) {
+                ([_], _) => vec![1],
+                (_, true) => vec![dims[1]],
+                (_, false) => dims[1..].to_vec(),
+            };
+            let mut parameter = |var: usize| random.finite(row.types[var], &parameter_dims);
+            let mut inputs = vec![parameter(1), parameter(1), parameter(2)];
+            let variance = random.finite(DType::F32, &parameter_dims);
+            let squares: Vec<f32> = variance.values::<f32>().unwrap().iter().map(|x| x * x + 0.1).collect();
+            inputs.push(convert(&Tensor::from_slice(&parameter_dims[..], &squares).unwrap(), row.types[2]));
+            inputs.insert(0, random.finite(row.types[0], dims));
+            samples.push(Sample {
+                name: format!("{dims:?}, spatial {spatial}"),
+                op: BatchNormalization { spatial, ..BatchNormalization::default() }.into(),
+                inputs: inputs.into_iter().map(Some).collect(),
+                n_outputs: 1,
+            });
+        }
+    }
+    samples
+}

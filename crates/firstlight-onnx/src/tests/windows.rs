@@ -1,0 +1,62 @@
+//! Pooling and normalisation at each opset.
+
+use super::opsets::one;
+use super::*;
+
+const FIVE: [&str; 5] = ["x", "v", "v", "v", "v"];
+
+#[test]
+fn average_pools() {
+    let kernel = |n: &mut Writer| attr_ints(n, "kernel_shape", &[2]);
+    assert!(one(1, "AveragePool", &["x"], kernel).contains("ceil_mode=false, count_include_pad=false, dilations=[]"));
+    assert!(one(7, "AveragePool", &["x"], |_| ()).contains("`kernel_shape` is missing"));
+    for (name, since) in [("count_include_pad", 7), ("ceil_mode", 10)] {
+        let with = |opset| match name {
+            "ceil_mode" => one(opset, "AveragePool", &["x"], |n| {
+                attr_ints(n, "kernel_shape", &[2]);
+                attr_int(n, "ceil_mode", 1);
+            }),
+            _ => one(opset, "AveragePool", &["x"], |n| {
+                attr_ints(n, "kernel_shape", &[2]);
+                attr_int(n, "count_include_pad", 1);
+            }),
+        };
+        assert!(with(since).contains(&format!("{name}=true")), "{}", with(since));
+        assert!(with(since - 1).contains("not one that the op has"), "{}", with(since - 1));
+    }
+    let dilated = |n: &mut Writer| {
+        attr_ints(n, "kernel_shape", &[2]);
+        attr_ints(n, "dilations", &[3]);
+    };
+    assert!(one(19, "AveragePool", &["x"], dilated).contains("dilations=[3]"));
+    assert!(one(18, "AveragePool", &["x"], dilated).contains("not one that the op has"));
+}
+
+#[test]
+fn batch_normalization_is_for_inference() {
+    let plain = one(15, "BatchNormalization", &FIVE, |_| ());
+    assert_eq!(plain, "%2 = BatchNormalization(%0, %1, %1, %1, %1) {epsilon=1e-5, spatial=true}");
+    assert_eq!(one(9, "BatchNormalization", &FIVE, |_| ()), plain);
+    let test = |n: &mut Writer| {
+        attr_int(n, "is_test", 1);
+        attr_int(n, "spatial", 0);
+    };
+    assert!(one(6, "BatchNormalization", &FIVE, test).contains("spatial=false"));
+    assert!(one(7, "BatchNormalization", &FIVE, test).contains("`is_test` (INT) is not one that the op has"));
+    assert!(one(7, "BatchNormalization", &FIVE, |n| attr_int(n, "spatial", 0)).contains("spatial=false"));
+    assert!(one(9, "BatchNormalization", &FIVE, |n| attr_int(n, "spatial", 0)).contains("not one that the op has"));
+    assert!(one(6, "BatchNormalization", &FIVE, |_| ()).contains("is_test 0 trains"));
+    assert!(
+        one(14, "BatchNormalization", &FIVE, |n| attr_int(n, "training_mode", 1)).contains("training_mode 1 trains")
+    );
+    let old = one(1, "BatchNormalization", &FIVE, |n| {
+        attr_ints(n, "consumed_inputs", &[0, 0, 0, 1, 1]);
+        attr_int(n, "is_test", 1);
+        n.message(5, |a| _ = a.text(1, "momentum").i64(20, 1).f32(2, 0.5));
+        n.message(5, |a| _ = a.text(1, "epsilon").i64(20, 1).f32(2, 0.25));
+    });
+    assert!(old.contains("epsilon=0.25"), "{old}");
+    let g = G::default().input("x", 1, &[2, 3]).input("v", 1, &[3]);
+    let two = error(g.node("BatchNormalization", &FIVE, &["y", "mean"]).output("y").model(15));
+    assert!(two.contains("it has 2 outputs"), "{two}");
+}
