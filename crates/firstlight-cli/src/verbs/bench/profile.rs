@@ -166,7 +166,7 @@ fn peak(threads: usize) -> Result<f64, Failure> {
     let mut graph = Graph::new("peak");
     let spec = Spec::known(DType::F32, &[N, N]);
     let (a, b) = (graph.input("a", spec.clone(), None), graph.input("b", spec, None));
-    let product = graph.op(ops::MatMul.into(), &[a, b]).map_err(|error| fail(&error))?;
+    let product = graph.op(ops::MatMul::default().into(), &[a, b]).map_err(|error| fail(&error))?;
     let table = KernelBindingTable::finalize(CPU_BINDINGS, &[(BackendId::CPU, reference_kernel)]);
     let executor = PipelinedExecutor::new(ExecutorConfig {
         pool: Arc::new(Pool::new(threads).map_err(|error| fail(&error))?),
