@@ -17,8 +17,8 @@ use project::{Failure, Project};
 const USAGE: &str = "\
 cargo xtask VERB
 
-  validate [--only STAGE,...]      everything that CI runs; stages: fmt clippy docs test tidy python build checkers
-                                   suite agree
+  validate [--only STAGE,...]      everything that CI runs; stages: fmt clippy docs test fault tidy python build
+                                   checkers suite agree
   tidy [--fix]                     rooms, file sizes, unsafe modules, comments, licences, generated pages
                                    (--fix: write the counts of ARCHITECTURE.md)
   ops-page                         writes docs/ops.md from the op table
@@ -28,7 +28,7 @@ cargo xtask VERB
                                    stand-ins; on the models of DIR (DIR/NAME/model.onnx) instead of the first two
   models [--only NAME,...]         the models of the bars, made in target/models (large: needs torch, set up by itself)
   bars SET [--only BAR,...] [--models DIR] [--rounds N] [--json FILE]
-                                   the measurable bars of a set (core): figure, spread, PASS or MISS
+                                   the measurable bars of a set (core, tool): figure, spread, PASS or MISS
 
 Exit status: 0; 1 if a check failed or a bar was missed; 2 if the task itself went wrong.
 Default of --models: target/models.";

@@ -19,6 +19,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "clippy", needs: &[], run: clippy },
     Stage { name: "docs", needs: &[], run: docs },
     Stage { name: "test", needs: &[], run: test },
+    Stage { name: "fault", needs: &[], run: fault },
     Stage { name: "tidy", needs: &[], run: tidy::check },
     Stage { name: "python", needs: &[], run: python_stage },
     Stage { name: "build", needs: &[], run: checks::build },
@@ -106,6 +107,13 @@ fn docs(project: &Project) -> Result<String, Failure> {
 
 fn test(project: &Project) -> Result<String, Failure> {
     start(&mut project.cargo(&["test", "--workspace", "--no-fail-fast"]), "cargo test")?;
+    Ok(String::new())
+}
+
+/// The program with a wrong kernel: `compare` must name it.
+fn fault(project: &Project) -> Result<String, Failure> {
+    let words = ["test", "--package", "firstlight-cli", "--features", "planted-fault", "--test", "planted_fault"];
+    start(&mut project.cargo(&words), "cargo test --features planted-fault")?;
     Ok(String::new())
 }
 

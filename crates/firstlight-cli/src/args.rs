@@ -84,8 +84,16 @@ impl ModelArgs {
 
     /// The options of the command line, and these values besides the model's outputs.
     pub(crate) fn builder(&self, keep: &[String]) -> Result<SessionBuilder, Failure> {
-        let mut builder = Session::builder()
-            .threads(self.threads()?)
+        let threads = self.threads()?;
+        #[cfg(feature = "planted-fault")]
+        let faulty = crate::fault::runtime(threads)?;
+        #[cfg(not(feature = "planted-fault"))]
+        let faulty: Option<firstlight::Runtime> = None;
+        let builder = match &faulty {
+            Some(runtime) => Session::builder().runtime(runtime),
+            None => Session::builder().threads(threads),
+        };
+        let mut builder = builder
             .pipeline(match self.pipeline {
                 PipelineArg::Auto => Pipeline::Auto,
                 PipelineArg::Inline => Pipeline::Inline,

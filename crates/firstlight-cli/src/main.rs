@@ -4,11 +4,15 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "planted-fault")]
+mod fault;
 mod feeds;
 mod near;
 mod print;
+mod progress;
 mod random;
 mod record;
+mod svg;
 mod table;
 mod timeline;
 mod verbs;

@@ -286,7 +286,7 @@ fn bad_use_is_exit_code_2() {
     fails(2, &[&"run", &model, &"--repeat", &"0"]);
     fails(2, &[&"run", &model, &"--input", &"nothing"]);
     fails(2, &[&"run", &model, &"--random", &"--dim", &"M=3"]);
-    fails(2, &[&"trace", &model, &"--random"]);
+    fails(2, &[&"trace", &model, &"--random", &"--repeat", &"0"]);
     let version = firstlight(&[&"--version"]);
     assert!(version.status.success());
     assert_eq!(text(&version.stdout).trim(), format!("firstlight {}", env!("CARGO_PKG_VERSION")));

@@ -232,25 +232,28 @@ impl Tested<'_> {
             let part = &nodes[batch];
             let values = self.values(&self.operands(part))?;
             let next = AtomicUsize::new(0);
-            let state: Mutex<(usize, Vec<(usize, Differs)>, Option<Error>)> = Mutex::new((usize::MAX, vec![], None));
+            let state = Mutex::new(Checked { stop_after: usize::MAX, differing: vec![], error: None });
             let work = || {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&node) = part.get(i) else { return };
                     let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
-                    if lock().0 < i || lock().2.is_some() {
-                        return;
+                    {
+                        let state = lock();
+                        if state.stop_after < i || state.error.is_some() {
+                            return;
+                        }
                     }
                     match self.check_node(node, &values, options) {
                         Ok(None) => {}
                         Ok(Some(differs)) => {
                             let mut state = lock();
-                            state.1.push((i, differs));
+                            state.differing.push((i, differs));
                             if !options.all {
-                                state.0 = state.0.min(i);
+                                state.stop_after = state.stop_after.min(i);
                             }
                         }
-                        Err(error) => return lock().2 = Some(error),
+                        Err(error) => return lock().error = Some(error),
                     }
                     options.tell(n_done.fetch_add(1, Ordering::Relaxed) + 1, nodes.len());
                 }
@@ -261,7 +264,7 @@ impl Tested<'_> {
                 }
                 work();
             });
-            let (_, mut differing, error) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let Checked { mut differing, error, .. } = state.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some(error) = error {
                 return Err(error);
             }
@@ -342,6 +345,14 @@ impl Tested<'_> {
         }
         Ok(())
     }
+}
+
+/// What threads found in a batch of nodes.
+struct Checked {
+    /// Nodes from there on need not be looked at.
+    stop_after: usize,
+    differing: Vec<(usize, Differs)>,
+    error: Option<Error>,
 }
 
 /// What a node's kernel may differ from its reference by.

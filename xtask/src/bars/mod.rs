@@ -2,6 +2,7 @@
 
 mod core;
 mod runtime;
+mod tool;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -44,7 +45,8 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
     let set = args.word().unwrap_or_default();
     let bars = match set.as_str() {
         "core" => core::BARS,
-        other => return Err(Failure::Broken(format!("no set of bars {other:?}; there is core"))),
+        "tool" => tool::BARS,
+        other => return Err(Failure::Broken(format!("no set of bars {other:?}; there are core and tool"))),
     };
     let (only, json) = (args.list("--only")?, args.option("--json")?);
     let models = args.option("--models")?.map_or_else(|| project.target.join("models"), PathBuf::from);

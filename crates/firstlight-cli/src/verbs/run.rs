@@ -2,9 +2,10 @@
 
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
+use crate::progress::Progress;
 use crate::{Failure, print};
 use clap::Args;
-use firstlight::{DType, Outputs, Session, Tensor, bf16, f16, files};
+use firstlight::{DType, Outputs, RunOptions, Session, Tensor, bf16, f16, files};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -53,9 +54,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let feeds = feeds(&session, &args.model)?;
     let mut times = Vec::new();
     let mut outputs = None;
-    for _ in 0..args.repeat {
+    for i in 0..args.repeat {
+        let progress = (i == 0).then(|| Progress::of_first_run(&session));
         let clock = Instant::now();
-        outputs = Some(session.run(feeds.iter().map(|(name, tensor)| (name, tensor)))?);
+        let events = progress.as_ref().and_then(Progress::events);
+        let options = RunOptions { events, ..RunOptions::default() };
+        outputs = Some(session.run_with(feeds.iter().map(|(name, tensor)| (name, tensor)), &options)?);
         times.push(clock.elapsed());
     }
     let Some(outputs) = outputs else { return Err(Failure::BadUse("--repeat 0 runs nothing".into())) };

@@ -5,35 +5,45 @@
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
 use crate::record::{Record, Recorder, Spans};
-use crate::{Failure, print, timeline};
+use crate::{Failure, print, svg, timeline};
 use clap::Args;
 use firstlight::{RunOptions, files};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Writes what was compiled and executed when, as a Chrome trace.
+/// Writes what was compiled and executed when, as a Chrome trace or a picture.
 ///
-/// The model is run; tracks of the trace are the session, the compiler and the executor, and an arrow leads from a
-/// node's compile to its first run.
+/// The model is run. The first run compiles each node just before it executes it, on another thread where that is worth it; later runs
+/// replay. The trace shows three tracks: session (loading, runs), compile, execute; an arrow leads from a node's compile
+/// to its first run. It is a Chrome trace: open it in Perfetto or chrome://tracing. With --svg the same is drawn as a
+/// picture that any browser shows, with the node, its op, its kernel and its time where the pointer rests.
+///
+/// A small timeline of text goes to standard error: how busy compiling and executing were.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// The trace file (JSON; open it in Perfetto or chrome://tracing)
+    model: ModelArgs,
+    /// The trace file (JSON) [default: MODEL.trace.json in this folder, without --svg]
     #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    out: Option<PathBuf>,
+    /// Draw a picture [default of FILE: MODEL.trace.svg in this folder]
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    svg: Option<Option<PathBuf>>,
     /// How many runs to trace; the first compiles, the others replay
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) repeat: u32,
+    repeat: u32,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   The first run, which compiles and executes at once, then two that replay it:
   $ firstlight trace model.onnx --random --repeat 3 --out trace.json
+
+  A picture of the first run, model.trace.svg:
+  $ firstlight trace model.onnx --random --svg
 ";
 
 /// Runs a model and writes its trace.
@@ -51,14 +61,34 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
         spans.push((name, start, recorder.clock.elapsed()));
     }
     let records = recorder.into_records();
-    let trace = chrome_trace(&spans, &records);
-    let n_steps = trace.iter().filter(|event| event["cat"] == "Node").count();
-    let mut text = serde_json::to_string(&trace).map_err(|error| Failure::Failed(error.to_string()))?;
-    text.push('\n');
-    files::write(&args.out, text.as_bytes())?;
-    print::note(&format!("{n_steps} steps of {} runs in {}", args.repeat, args.out.display()));
+    let recorded = Spans::of(&records);
+    let said = |path: &Path| {
+        print::note(&format!("{} steps of {} runs in {}", recorded.ran.len(), args.repeat, path.display()));
+    };
+    if args.out.is_some() || args.svg.is_none() {
+        let trace = chrome_trace(&spans, &records);
+        let mut text = serde_json::to_string(&trace).map_err(|error| Failure::Failed(error.to_string()))?;
+        text.push('\n');
+        let path = args.out.clone().unwrap_or_else(|| default_path(&args.model.model, "json"));
+        files::write(&path, text.as_bytes())?;
+        said(&path);
+    }
+    if let Some(path) = &args.svg {
+        let path = path.clone().unwrap_or_else(|| default_path(&args.model.model, "svg"));
+        let name = args.model.model.file_name().unwrap_or_default().to_string_lossy();
+        let title = format!("{name}: {} runs on {} threads", args.repeat, session.stats().threads);
+        files::write(&path, svg::timeline(&title, &spans, &recorded).as_bytes())?;
+        said(&path);
+    }
     print::note(timeline::text(&records, 80).trim_end());
     Ok(())
+}
+
+/// A file in the current folder, named after the model.
+fn default_path(model: &Path, end: &str) -> PathBuf {
+    let mut name = model.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".trace.{end}"));
+    name.into()
 }
 
 /// Numbers of the tracks.

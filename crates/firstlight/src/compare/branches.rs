@@ -11,13 +11,16 @@ use std::sync::Arc;
 /// Rounds of putting branches in place; a nested `If` shows in the round after its outer one's.
 const MAX_ROUNDS: usize = 256;
 
+/// Computes values of a graph.
+pub(super) type ValuesOf<'a> = dyn Fn(&Arc<Graph>, &[ValueId]) -> Result<Vec<Tensor>, Error> + 'a;
+
 /// A graph without those `If`s that the targets need; `values_of` tells conditions.
 ///
 /// **Errors**: those of `values_of`; a condition that is no single bool.
 pub(super) fn with_branches(
     graph: Arc<Graph>,
     targets: Vec<ValueId>,
-    values_of: &dyn Fn(&Arc<Graph>, &[ValueId]) -> Result<Vec<Tensor>, Error>,
+    values_of: &ValuesOf<'_>,
 ) -> Result<Targeted, Error> {
     let (mut graph, mut targets) = (graph, targets);
     for _ in 0..MAX_ROUNDS {

@@ -165,8 +165,8 @@ impl<'a> Tested<'a> {
     /// Describes a difference.
     pub(super) fn differs(&self, value: ValueId, difference: Difference, cause: Cause) -> Differs {
         let node = self.graph.node(value.node);
-        let rewrites = self.session.rewrites().iter();
-        let parts = rewrites.filter(|rewrite| rewrite.node == node.name && rewrite.sources.len() > 1).last();
+        let mut rewrites = self.session.rewrites().iter().rev();
+        let parts = rewrites.find(|rewrite| rewrite.node == node.name && rewrite.sources.len() > 1);
         let sources = self.sources.0.lock().unwrap_or_else(PoisonError::into_inner);
         Differs {
             node: node.name.clone(),
