@@ -1,11 +1,11 @@
 //! How alike sentences are: embeddings from a sentence model, compared by their angles.
 //!
-//! A model: a sentence encoder with its `tokenizer.json`, for instance all-MiniLM-L6-v2, from a folder that has both:
+//! A model: a sentence encoder with its `tokenizer.json`, for instance all-MiniLM-L6-v2, whose repository has both:
 //!
 //! ```text
-//! pip install optimum[exporters] sentence-transformers
-//! optimum-cli export onnx --model sentence-transformers/all-MiniLM-L6-v2 --library transformers --task feature-extraction minilm
-//! cargo run --release -p firstlight-examples --bin embed -- minilm/model.onnx minilm/tokenizer.json \
+//! pip install huggingface_hub
+//! hf download sentence-transformers/all-MiniLM-L6-v2 onnx/model.onnx tokenizer.json --local-dir minilm
+//! cargo run --release -p firstlight-examples --bin embed -- minilm/onnx/model.onnx minilm/tokenizer.json \
 //!     "A cat sits on the mat" "A kitten rests on a rug" "The market fell by two percent"
 //! ```
 
