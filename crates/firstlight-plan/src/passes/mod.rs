@@ -104,6 +104,7 @@ pub struct Rewrite {
 
 /// What a pass does with a node.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "most actions are of the large kind, and few live at once")]
 enum Action {
     /// Whoever reads the node's only output reads this earlier value.
     Replace(ValueId),
