@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Says which cases of the suite lie within what is built, and how many of those pass.
 
-    scope.py --suite DIR --verdicts FILE [--json FILE]
+    scope.py --suite DIR --verdicts FILE [--json FILE] -- PROGRAM
 
-A case is within when every op it uses, in subgraphs too, and every type of its
-inputs, outputs and constants is listed here. Prints those that do not pass.
+A case is within when `PROGRAM --ops` names every op it uses, in subgraphs too,
+and every type of its inputs, outputs and constants is listed here. Prints those
+that do not pass.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,20 +21,6 @@ import onnx
 from onnx import GraphProto, TensorProto, TypeProto
 
 from run_suite import RANDOM
-
-#: Ops of the default domain that are built.
-OPS = set("""
-    Abs Add And ArgMax ArgMin AveragePool BatchNormalization BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor
-    Cast Ceil Celu Clip Compress Concat Constant ConstantOfShape Conv ConvTranspose Cos CumSum DepthToSpace Div
-    Dropout Elu Equal Erf Exp Expand EyeLike Flatten Floor Gather GatherElements GatherND Gelu Gemm
-    GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish Identity If IsInf
-    IsNaN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax Loop LpNormalization MatMul Max MaxPool
-    Mean MeanVarianceNormalization Min Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pad Pow RMSNormalization Range
-    Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-    ReduceSumSquare Relu Reshape ReverseSequence Round Scatter ScatterElements ScatterND Selu Shape Sigmoid Sign Sin
-    Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Tanh ThresholdedRelu Tile TopK
-    Transpose Trilu Unsqueeze Where Xor
-""".split())
 
 #: Types of tensors that are built for those ops; float16 is asked of the ops that compute on it.
 TYPES = {getattr(TensorProto, name) for name in
@@ -59,9 +47,14 @@ def parts(graph: GraphProto) -> Iterator[tuple[set[str], set[int], bool]]:
     yield ops, types - {TensorProto.UNDEFINED}, is_plain
 
 
-def is_built(model: onnx.ModelProto) -> bool:
+def built_ops(program: str) -> set[str]:
+    """The ops that the program imports: `Name`, or `domain.Name` outside the default domain."""
+    return set(subprocess.run([program, "--ops"], check=True, capture_output=True, text=True).stdout.split())
+
+
+def is_built(model: onnx.ModelProto, built: set[str]) -> bool:
     """Whether a model uses only what is built."""
-    return all(ops <= OPS and types <= TYPES and is_plain for ops, types, is_plain in parts(model.graph))
+    return all(ops <= built and types <= TYPES and is_plain for ops, types, is_plain in parts(model.graph))
 
 
 def main() -> int:
@@ -70,10 +63,12 @@ def main() -> int:
     parser.add_argument("--suite", type=Path, required=True)
     parser.add_argument("--verdicts", type=Path, required=True, help="what run_suite.py --json wrote")
     parser.add_argument("--json", type=Path, help="write the counts and the cases that do not pass here")
+    parser.add_argument("program", help="the program that gave the verdicts")
     args = parser.parse_args()
+    built = built_ops(args.program)
     cases = json.loads(args.verdicts.read_text())["cases"]
     within = [name for name in cases if not RANDOM.search(name)
-              and is_built(onnx.load(args.suite / name / "model.onnx", load_external_data=False))]
+              and is_built(onnx.load(args.suite / name / "model.onnx", load_external_data=False), built)]
     failed = {name: cases[name] for name in within if cases[name]["verdict"] != "pass"}
     for name, case in failed.items():
         print(f"  {case['verdict']:14} {name}: {case['reason']}")

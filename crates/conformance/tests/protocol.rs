@@ -79,3 +79,11 @@ fn each_case_gets_its_line_and_its_outputs() {
     assert_eq!(wrong.status.code(), Some(2));
     std::fs::remove_dir_all(root).unwrap();
 }
+
+#[test]
+fn every_imported_op_is_listed() {
+    let run = Command::new(env!("CARGO_BIN_EXE_firstlight-conformance")).arg("--ops").output().unwrap();
+    let listed = String::from_utf8(run.stdout).unwrap();
+    assert!(listed.lines().any(|op| op == "Conv") && listed.lines().any(|op| op == "If"), "{listed}");
+    assert_eq!(listed.lines().count(), firstlight_onnx::imported_ops().count());
+}

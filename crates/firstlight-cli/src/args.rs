@@ -84,7 +84,7 @@ impl ModelArgs {
 
     /// The options of the command line, and these values besides the model's outputs.
     pub(crate) fn builder(&self, keep: &[String]) -> Result<SessionBuilder, Failure> {
-        let threads = self.threads()?;
+        let threads = threads(self.threads)?;
         #[cfg(feature = "planted-fault")]
         let faulty = crate::fault::runtime(threads)?;
         #[cfg(not(feature = "planted-fault"))]
@@ -93,15 +93,8 @@ impl ModelArgs {
             Some(runtime) => Session::builder().runtime(runtime),
             None => Session::builder().threads(threads),
         };
-        let mut builder = builder
-            .pipeline(match self.pipeline {
-                PipelineArg::Auto => Pipeline::Auto,
-                PipelineArg::Inline => Pipeline::Inline,
-                PipelineArg::On => Pipeline::On,
-            })
-            .passes(!self.no_passes)
-            .map(!self.no_map)
-            .keep_intermediates(keep);
+        let mut builder =
+            builder.pipeline(self.pipeline.into()).passes(!self.no_passes).map(!self.no_map).keep_intermediates(keep);
         if let Some(limit) = self.memory_limit {
             builder = builder.memory_limit(limit);
         }
@@ -112,16 +105,27 @@ impl ModelArgs {
     pub(crate) fn brings_values(&self) -> bool {
         self.random || !self.inputs.is_empty()
     }
+}
 
-    fn threads(&self) -> Result<usize, Failure> {
-        if let Some(threads) = self.threads {
-            return Ok(threads);
+/// How many threads are asked for, on the command line or by the environment; 0 where nobody says.
+pub(crate) fn threads(given: Option<usize>) -> Result<usize, Failure> {
+    if let Some(threads) = given {
+        return Ok(threads);
+    }
+    for variable in ["FIRSTLIGHT_NUM_THREADS", "OMP_NUM_THREADS"] {
+        let Ok(text) = std::env::var(variable) else { continue };
+        return text.trim().parse().map_err(|_| Failure::BadUse(format!("{variable}={text:?} is not a number")));
+    }
+    Ok(0)
+}
+
+impl From<PipelineArg> for Pipeline {
+    fn from(arg: PipelineArg) -> Pipeline {
+        match arg {
+            PipelineArg::Auto => Pipeline::Auto,
+            PipelineArg::Inline => Pipeline::Inline,
+            PipelineArg::On => Pipeline::On,
         }
-        for variable in ["FIRSTLIGHT_NUM_THREADS", "OMP_NUM_THREADS"] {
-            let Ok(text) = std::env::var(variable) else { continue };
-            return text.trim().parse().map_err(|_| Failure::BadUse(format!("{variable}={text:?} is not a number")));
-        }
-        Ok(0)
     }
 }
 

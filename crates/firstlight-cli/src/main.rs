@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod digits;
+mod draw;
 #[cfg(feature = "planted-fault")]
 mod fault;
 mod feeds;

@@ -19,6 +19,19 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// `n` different numbers below `of`, in a random order; all of them where `n` is as many or more.
+    pub(crate) fn pick(&mut self, n: usize, of: usize) -> Vec<usize> {
+        let mut numbers: Vec<usize> = (0..of).collect();
+        for i in 0..n.min(of) {
+            let n_left = (of - i) as u128;
+            // The high half of a product: each of the numbers left comes as often, to one part in 2^64.
+            let place = (u128::from(self.next()) * n_left) >> 64;
+            numbers.swap(i, i + place as usize);
+        }
+        numbers.truncate(n);
+        numbers
+    }
+
     /// From -1 to 1.
     fn float(&mut self) -> f32 {
         let mantissa = (self.next() >> 40) as f32;
@@ -77,6 +90,19 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn picks_are_different_and_repeat() {
+        let mut picked = Random::new(3).pick(10, 12);
+        assert_eq!(picked, Random::new(3).pick(10, 12));
+        assert_ne!(picked, Random::new(4).pick(10, 12));
+        picked.sort_unstable();
+        picked.dedup();
+        assert!(picked.len() == 10 && picked.iter().all(|i| *i < 12), "{picked:?}");
+        let mut all = Random::new(0).pick(9, 4);
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3]);
+    }
 
     #[test]
     fn draws_are_in_range_and_repeat() {

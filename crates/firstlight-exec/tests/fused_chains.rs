@@ -120,9 +120,9 @@ fn convolutions_take_what_follows() {
 
 #[test]
 fn matrix_products_take_what_follows() {
-    follow_all(ops::MatMul.into(), &[2, 70, 33], &[floats(&[33, 210], 1)]);
-    follow_all(ops::MatMul.into(), &[3, 33], &[floats(&[33, 210], 1)]);
-    follow_all(ops::MatMul.into(), &[90, 33], &[floats(&[33, 1], 1)]);
+    follow_all(ops::MatMul::default().into(), &[2, 70, 33], &[floats(&[33, 210], 1)]);
+    follow_all(ops::MatMul::default().into(), &[3, 33], &[floats(&[33, 210], 1)]);
+    follow_all(ops::MatMul::default().into(), &[90, 33], &[floats(&[33, 1], 1)]);
     let gemm = ops::Gemm { alpha: 0.5, trans_b: true, ..Default::default() };
     follow_all(gemm.into(), &[70, 33], &[floats(&[210, 33], 1), floats(&[210], 2)]);
 }

@@ -3,6 +3,25 @@
 //!
 //! What is looked at is the graph that runs: fused and folded where the session's passes did so, with the branches that
 //! the given inputs take in place of each `If`, named as steps are. The body of a loop is looked at as one node.
+//!
+//! ```
+//! # fn main() -> Result<(), firstlight::Error> {
+//! use firstlight::{Session, Tensor, compare};
+//!
+//! # let model = firstlight::doc::one_add();
+//! let session = Session::builder().load_bytes(model)?;
+//! let inputs = [("x".to_owned(), Tensor::from_slice([4], &[1f32, 2., 3., 4.])?)];
+//! let options = compare::Options::default();
+//! assert!(compare::against_references(&session, &inputs, &options)?.first().is_none());
+//!
+//! let saved = [("y".to_owned(), Tensor::from_slice([4], &[2f32, 4., 6., 9.])?)];
+//! let report = compare::against_saved(&session, &inputs, &saved, &options)?;
+//! let first = report.first().ok_or(firstlight::Error::Output { problem: "equal".to_owned() })?;
+//! assert_eq!((first.difference.absolute, first.difference.index.as_slice()), (1., &[3][..]));
+//! assert_eq!(first.cause, compare::Cause::Fed); // the kernel agrees with its reference: the saved value is wrong
+//! # Ok(())
+//! # }
+//! ```
 
 mod branches;
 mod difference;

@@ -28,6 +28,13 @@ pub fn read_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>, Error> 
     npy::read_npz(read(path)?.as_slice(), MAX_UNPACKED_BYTES).map_err(|error| bad(path, error))
 }
 
+/// Reads an `.npz` file that is in memory, such as one that `include_bytes!` makes part of a program.
+///
+/// **Errors**: [`Error::File`] with `name` for the path, naming the array.
+pub fn parse_npz(name: &str, bytes: &[u8]) -> Result<Vec<(String, Tensor)>, Error> {
+    npy::read_npz(bytes, MAX_UNPACKED_BYTES).map_err(|error| bad(Path::new(name), error))
+}
+
 /// Reads a `.pb` file that holds a `TensorProto`: its name, often empty, and its values.
 ///
 /// **Errors**: [`Error::File`], naming the file.

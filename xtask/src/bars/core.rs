@@ -92,7 +92,8 @@ fn suite(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     command.arg("--suite").arg(checks::suite_folder(bench.project)?);
     command.arg("--verdicts").arg(bench.project.target.join("suite.json"));
     let scope_file = bench.work.join("scope.json");
-    run(command.arg("--json").arg(&scope_file), "scope.py")?;
+    command.arg("--json").arg(&scope_file).arg("--").arg(bench.project.program(CONFORMANCE));
+    run(&mut command, "scope.py")?;
     let scope = read_json(&scope_file)?;
     let (n_built, n_passed) = (count(&scope["built"]), count(&scope["passed"]));
     let n_verdicts = |word: &str| {

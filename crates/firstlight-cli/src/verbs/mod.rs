@@ -6,6 +6,7 @@
 mod bench;
 mod check;
 mod compare;
+mod demo;
 mod explain;
 mod inspect;
 mod ops;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     Check(check::CheckArgs),
     Compare(compare::CompareArgs),
+    Demo(demo::DemoArgs),
     Explain(explain::ExplainArgs),
     Inspect(inspect::InspectArgs),
     Ops(ops::OpsArgs),
@@ -35,6 +37,7 @@ impl Command {
             Command::Bench(args) => bench::bench(args),
             Command::Check(args) => check::check(args),
             Command::Compare(args) => compare::compare(args),
+            Command::Demo(args) => demo::demo(args),
             Command::Explain(args) => explain::explain(args),
             Command::Inspect(args) => inspect::inspect(args),
             Command::Ops(args) => ops::ops(args),

@@ -135,9 +135,15 @@ fn costs_of(plan: &Explanation, costs: &mut HashMap<String, Cost>, sources: &mut
 }
 
 fn cost_of(step: &ExplainedStep) -> Cost {
-    let sum = |operand: &ExplainedOperand| operand.bytes;
-    let bytes = step.inputs.iter().flatten().chain(&step.outputs).map(sum).fold(0, usize::saturating_add);
-    Cost { operations: step.operations, bytes }
+    let sum = |operands: &mut dyn Iterator<Item = &ExplainedOperand>| {
+        operands.map(|operand| operand.bytes).fold(0, usize::saturating_add)
+    };
+    let written = sum(&mut step.outputs.iter());
+    let first = sum(&mut step.inputs.iter().flatten().take(1));
+    let others = sum(&mut step.inputs.iter().flatten().skip(1));
+    // What picks elements reads no more than it writes, however large the table is.
+    let first = if matches!(step.op, "Gather" | "GatherElements" | "Slice") { first.min(written) } else { first };
+    Cost { operations: step.operations, bytes: written.saturating_add(first).saturating_add(others) }
 }
 
 fn sort(parts: &mut [Part]) {

@@ -4,11 +4,11 @@
 //! `i + 16`, `i + 32`, ... in that order, starting from 0; then lane `i` adds lane `i + 8`, then `i + 4`, `i + 2`,
 //! `i + 1`. Products are rounded before they are added. 16-bit floats are summed in `f32`.
 
-pub mod cum_sum;
 pub mod along;
 pub mod arg;
 pub mod arg_max;
 pub mod arg_min;
+pub mod cum_sum;
 pub mod layer_normalization;
 pub mod log_softmax;
 pub mod reduce_l1;
