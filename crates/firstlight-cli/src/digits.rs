@@ -5,7 +5,7 @@
 use crate::Failure;
 use firstlight::{Binding, Error, Pipeline, RunOptions, Session, Tensor, files};
 
-/// The model file: `image` is `f32[N,1,8,8]` with pixels from 0 to 16, `probabilities` `f32[N,10]`.
+/// The model file: `image`, `f32[N,1,8,8]` with pixels from 0 to 16, and `probabilities`, `f32[N,10]`.
 pub(crate) const MODEL: &[u8] = include_bytes!("../data/digits.onnx");
 const HELD_OUT: &[u8] = include_bytes!("../data/held-out.npz");
 
