@@ -36,6 +36,7 @@ mod pool;
 mod pow;
 mod real;
 mod reduce;
+mod resize;
 mod rms_norm;
 mod rows;
 mod runs;
@@ -97,6 +98,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     conv_transpose::BINDINGS,
+    resize::BINDINGS,
     pool::BINDINGS,
     average_pool::BINDINGS,
     batch_norm::BINDINGS,

@@ -146,6 +146,7 @@ op_table! {
     ReduceSumSquare: reduce::reduce_sum_square,
     Relu: elementwise::relu,
     Reshape: layout::reshape,
+    Resize: nn::resize,
     ReverseSequence: layout::reverse_sequence,
     Round: elementwise::round,
     ScatterElements: layout::scatter_elements,
