@@ -5,7 +5,7 @@
 use crate::Failure;
 use firstlight::{Binding, Error, Pipeline, RunOptions, Session, Tensor, files};
 
-/// The model file: `image` f32[N,1,8,8] with pixels from 0 to 16, `probabilities` f32[N,10].
+/// The model file: `image`, `f32[N,1,8,8]` with pixels from 0 to 16, and `probabilities`, `f32[N,10]`.
 pub(crate) const MODEL: &[u8] = include_bytes!("../data/digits.onnx");
 const HELD_OUT: &[u8] = include_bytes!("../data/held-out.npz");
 
@@ -77,7 +77,7 @@ impl HeldOut {
     }
 }
 
-/// Images as the model takes them: f32[N,1,8,8].
+/// Images as the model takes them: `f32[N,1,8,8]`.
 pub(crate) fn batch(images: &[&Image]) -> Result<Tensor, Error> {
     let pixels: Vec<f32> = images.iter().flat_map(|image| image.iter().copied().map(f32::from)).collect();
     Ok(Tensor::from_slice([images.len(), 1, SIDE, SIDE], &pixels)?)

@@ -37,6 +37,7 @@ mod pool;
 mod pow;
 mod real;
 mod reduce;
+mod resize;
 mod rms_norm;
 mod rows;
 mod runs;
@@ -99,6 +100,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     gemm::BINDINGS,
     conv::BINDINGS,
     conv_transpose::BINDINGS,
+    resize::BINDINGS,
     pool::BINDINGS,
     average_pool::BINDINGS,
     batch_norm::BINDINGS,

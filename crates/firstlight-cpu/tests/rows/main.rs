@@ -6,6 +6,7 @@ mod launch;
 mod moves;
 mod networks;
 mod random;
+mod resizes;
 mod samples;
 mod windows;
 

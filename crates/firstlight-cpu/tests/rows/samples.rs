@@ -48,6 +48,7 @@ pub(crate) fn samples(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     all.extend(networks(row, random));
     all.extend(moves(row, random));
     all.extend(crate::windows::windows(row, random));
+    all.extend(crate::resizes::resizes(row, random));
     all
 }
 

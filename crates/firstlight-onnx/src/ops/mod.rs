@@ -10,6 +10,7 @@ mod nn;
 mod normalize;
 mod pool;
 mod reduce;
+mod resize;
 mod select;
 mod shape;
 mod unary;
@@ -130,6 +131,7 @@ const OPS: &[OpImport] = &[
     onnx("ReduceSumSquare", 1, reduce::reduce_sum_square),
     onnx("Relu", 1, elementwise::relu),
     onnx("Reshape", 1, layout::reshape),
+    onnx("Resize", 10, resize::resize),
     onnx("ReverseSequence", 10, select::reverse_sequence),
     onnx("Round", 11, unary::round),
     onnx("Scatter", 9, select::scatter),
@@ -158,6 +160,7 @@ const OPS: &[OpImport] = &[
     onnx("Transpose", 1, layout::transpose),
     onnx("Trilu", 14, select::trilu),
     onnx("Unsqueeze", 1, layout::unsqueeze),
+    onnx("Upsample", 1, resize::upsample),
     onnx("Where", 9, elementwise::where_),
     onnx("Xor", 1, elementwise::xor),
 ];

@@ -5,6 +5,7 @@ mod functions;
 mod look;
 mod mutated;
 mod opsets;
+mod resizes;
 mod windows;
 
 use super::*;
@@ -84,6 +85,10 @@ pub(crate) fn attr_int(n: &mut Writer, name: &str, v: i64) {
 
 pub(crate) fn attr_ints(n: &mut Writer, name: &str, v: &[i64]) {
     n.message(5, |a| _ = a.text(1, name).i64(20, 7).packed_i64(8, v));
+}
+
+pub(crate) fn attr_text(n: &mut Writer, name: &str, v: &str) {
+    n.message(5, |a| _ = a.text(1, name).i64(20, 3).text(4, v));
 }
 
 pub(crate) fn attr_graph(n: &mut Writer, name: &str, g: G) {

@@ -14,6 +14,8 @@ pub mod lstm;
 pub mod matmul;
 pub mod max_pool;
 pub mod pooling;
+pub mod resampling;
+pub mod resize;
 pub mod window;
 
 pub(crate) mod arith;
