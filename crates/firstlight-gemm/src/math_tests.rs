@@ -124,8 +124,9 @@ fn simple_functions_match_scalar_code() {
         let x = if x < min { min } else { x };
         if x > max { max } else { x }
     };
+    let standardize = Unary::Standardize { mean: 0.3, inverse: 1.7, scale: 0.9, bias: 0.1 };
     type Case<'a> = (Unary, &'a dyn Fn(f32) -> f32);
-    let cases: [Case<'_>; 14] = [
+    let cases: [Case<'_>; 15] = [
         (Unary::Reciprocal, &|x| 1.0 / x),
         (Unary::HardSigmoid { alpha: 0.3, beta: -0.1 }, &|x| hard(x, 0.3, -0.1)),
         (Unary::HardSigmoid { alpha: -1.5, beta: 0.5 }, &|x| hard(x, -1.5, 0.5)),
@@ -140,6 +141,7 @@ fn simple_functions_match_scalar_code() {
         (Unary::Clip { min: 6.0, max: 0.0 }, &|x| clip(x, 6.0, 0.0)),
         (Unary::Clip { min: 0.0, max: f32::NAN }, &|x| clip(x, 0.0, f32::NAN)),
         (Unary::Clip { min: f32::NAN, max: -0.0 }, &|x| clip(x, f32::NAN, -0.0)),
+        (standardize, &|x| ((x - 0.3) * 1.7) * 0.9 + 0.1),
     ];
     let x = sweep();
     for isa in isas() {

@@ -55,6 +55,8 @@ pub enum Unary {
     Selu { alpha: f32, gamma: f32 },
     /// `x` where it is not below 0, else `alpha * (e^(x / alpha) - 1)`
     Celu { alpha: f32 },
+    /// `((x - mean) * inverse) * scale + bias`
+    Standardize { mean: f32, inverse: f32, scale: f32, bias: f32 },
     /// `ln(1 + e^x)`
     Softplus,
     /// `x / (1 + |x|)`
@@ -247,6 +249,16 @@ pub(crate) unsafe fn unary<S: Simd>(s: S, op: Unary, x: *const f32, out: *mut f3
             #[inline(always)]
             |v| math::celu(s, v, alpha)
         ),
+        Unary::Standardize { mean, inverse, scale, bias } => {
+            let [mean, inverse, scale, bias] = [mean, inverse, scale, bias].map(
+                #[inline(always)]
+                |x| s.splat(x),
+            );
+            each!(
+                #[inline(always)]
+                |v| s.add(s.mul(s.mul(s.sub(v, mean), inverse), scale), bias)
+            )
+        }
         Unary::Softplus => each!(
             #[inline(always)]
             |v| math::softplus(s, v)

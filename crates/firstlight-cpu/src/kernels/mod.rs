@@ -21,6 +21,7 @@ mod expand;
 mod gather;
 mod gemm;
 mod global_pool;
+mod instance_norm;
 mod log_softmax;
 mod lstm;
 mod matmul;
@@ -73,6 +74,7 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     reduce::BINDINGS,
     softmax::BINDINGS,
     norm::BINDINGS,
+    instance_norm::BINDINGS,
     arg::BINDINGS,
     log_softmax::BINDINGS,
     rms_norm::BINDINGS,

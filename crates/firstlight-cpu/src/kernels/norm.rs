@@ -84,20 +84,7 @@ fn layer_norm<T: Real>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     let (x, scale) = (ctx.bytes(0)?, ctx.bytes(1)?);
     let bias = if ctx.has_input(2) { Some(ctx.bytes(2)?) } else { None };
     let at = |bytes: &[u8], i: usize| read::<T>(&bytes[i * width..][..width]).widen();
-    let moments = |row: usize| {
-        let n_read = if x.is_empty() { 0 } else { n };
-        let mut sum = Lanes::new();
-        (0..n_read).for_each(|i| sum.add(at(x, row * n + i)));
-        let count = T::Math::of(n as f64);
-        let mean = sum.sum() / count;
-        let mut squares = Lanes::new();
-        for i in 0..n_read {
-            let deviation = at(x, row * n + i) - mean;
-            squares.add(deviation * deviation);
-        }
-        let variance = squares.sum() / count + T::Math::of(eps.into());
-        (mean, T::Math::of(1.0) / variance.sqrt())
-    };
+    let moments = |row: usize| moments(if x.is_empty() { 0 } else { n }, eps, |i| at(x, row * n + i));
     let y = ctx.output::<T>(0)?;
     spread(ctx.pool(), y, n, 5.0, &|from, y| {
         for (row, y) in y.chunks_exact_mut(n).enumerate() {
@@ -116,4 +103,18 @@ fn layer_norm<T: Real>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
         }
     }
     Ok(())
+}
+
+/// Mean and the reciprocal of the standard deviation of `n` elements.
+pub(super) fn moments<M: Math>(n: usize, epsilon: f32, at: impl Fn(usize) -> M) -> (M, M) {
+    let count = M::of(n as f64);
+    let mut sum = Lanes::new();
+    (0..n).for_each(|i| sum.add(at(i)));
+    let mean = sum.sum() / count;
+    let mut squares = Lanes::new();
+    for i in 0..n {
+        let deviation = at(i) - mean;
+        squares.add(deviation * deviation);
+    }
+    (mean, M::of(1.0) / (squares.sum() / count + M::of(epsilon.into())).sqrt())
 }

@@ -7,6 +7,7 @@ use firstlight_tensor::{Bytes, Tensor};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Where inputs lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub(crate) struct Ran {
     pub outputs: Vec<Tensor>,
     /// Allocations of the calling thread during the launch.
     pub n_allocations: usize,
+    /// How long the launch took, for the bench.
+    #[allow(dead_code)]
+    pub elapsed: Duration,
 }
 
 struct Counting;
@@ -103,7 +107,9 @@ fn run(call: &KernelCall, inputs: &[Option<Tensor>], pool: &Pool, placement: Pla
     }
     let guards = Guards::default();
     let step = memory.resolve(call, &from, &to, Some(&scratch), &guards)?;
+    let start = Instant::now();
     let (done, n_allocations) = allocations(|| memory.launch(call, &step, pool, &guards));
+    let elapsed = start.elapsed();
     assert_eq!(done?, firstlight_backend::Completion::Ready);
     let mut outputs = vec![];
     for (i, (spec, loc)) in call.outputs.iter().zip(&to).enumerate() {
@@ -113,5 +119,5 @@ fn run(call: &KernelCall, inputs: &[Option<Tensor>], pool: &Pool, placement: Pla
         memory.read(loc, &mut bytes, &guards)?;
         outputs.push(Tensor::new(spec.dtype, spec.dims.clone(), Bytes::from(&bytes[..]))?);
     }
-    Ok(Ran { outputs, n_allocations })
+    Ok(Ran { outputs, n_allocations, elapsed })
 }

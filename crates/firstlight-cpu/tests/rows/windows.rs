@@ -5,7 +5,7 @@ use crate::samples::{Sample, convert};
 use firstlight_backend::KernelBinding;
 use firstlight_graph::OpKind;
 use firstlight_graph::ops::nn::window::AutoPad;
-use firstlight_graph::ops::{AveragePool, BatchNormalization};
+use firstlight_graph::ops::{AveragePool, BatchNormalization, InstanceNormalization};
 use firstlight_tensor::{DType, Tensor};
 
 /// What to try rows of these families on.
@@ -13,6 +13,7 @@ pub(crate) fn windows(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
     match row.op {
         OpKind::AveragePool => average_pools(row, random),
         OpKind::BatchNormalization => batch_norms(row, random),
+        OpKind::InstanceNormalization => instance_norms(row, random),
         _ => vec![],
     }
 }
@@ -78,4 +79,19 @@ fn batch_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
         }
     }
     samples
+}
+
+fn instance_norms(row: &KernelBinding, random: &mut Random) -> Vec<Sample> {
+    let all: [&[usize]; 7] =
+        [&[2, 3, 5, 7], &[4, 33], &[1, 2, 5000], &[2, 70, 30, 31], &[3, 4, 1], &[0, 2, 3], &[2, 3, 4, 5, 6]];
+    let sample = |dims: &[usize]| {
+        let mut tensor = |dims: &[usize]| Some(random.finite(row.types[0], dims));
+        Sample {
+            name: format!("{dims:?}"),
+            op: InstanceNormalization::default().into(),
+            inputs: vec![tensor(dims), tensor(&dims[1..2]), tensor(&dims[1..2])],
+            n_outputs: 1,
+        }
+    };
+    all.into_iter().map(sample).collect()
 }

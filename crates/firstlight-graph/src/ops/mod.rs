@@ -108,6 +108,7 @@ op_table! {
     Identity: elementwise::identity,
     If: control::if_op,
     Input: control::input,
+    InstanceNormalization: reduce::instance_normalization,
     IsInf: elementwise::is_inf,
     IsNaN: elementwise::is_nan,
     LSTM: nn::lstm,

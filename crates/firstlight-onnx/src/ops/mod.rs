@@ -87,6 +87,7 @@ const OPS: &[OpImport] = &[
     onnx("HardSwish", 14, unary::hard_swish),
     onnx("Identity", 1, elementwise::identity),
     onnx("If", 1, control::if_),
+    onnx("InstanceNormalization", 1, normalize::instance_normalization),
     onnx("IsInf", 10, unary::is_inf),
     onnx("IsNaN", 9, unary::is_nan),
     onnx("LSTM", 1, nn::lstm),

@@ -34,3 +34,11 @@ pub(super) fn batch_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, L
     };
     ctx.emit(op)
 }
+
+pub(super) fn instance_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    if ctx.opset < 6 {
+        ctx.ignore("consumed_inputs");
+    }
+    let epsilon = ctx.float("epsilon")?.unwrap_or(1e-5);
+    ctx.emit(ops::InstanceNormalization { epsilon })
+}

@@ -60,3 +60,16 @@ fn batch_normalization_is_for_inference() {
     let two = error(g.node("BatchNormalization", &FIVE, &["y", "mean"]).output("y").model(15));
     assert!(two.contains("it has 2 outputs"), "{two}");
 }
+
+#[test]
+fn instance_normalization_lost_an_attribute() {
+    let plain = one(22, "InstanceNormalization", &["x", "v", "v"], |_| ());
+    assert_eq!(plain, "%2 = InstanceNormalization(%0, %1, %1) {epsilon=1e-5}");
+    assert_eq!(one(6, "InstanceNormalization", &["x", "v", "v"], |_| ()), plain);
+    let old = |n: &mut Writer| {
+        attr_ints(n, "consumed_inputs", &[0, 0, 0]);
+        n.message(5, |a| _ = a.text(1, "epsilon").i64(20, 1).f32(2, 0.25));
+    };
+    assert!(one(5, "InstanceNormalization", &["x", "v", "v"], old).contains("epsilon=0.25"));
+    assert!(one(6, "InstanceNormalization", &["x", "v", "v"], old).contains("not one that the op has"));
+}

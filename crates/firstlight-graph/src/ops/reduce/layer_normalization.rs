@@ -122,7 +122,7 @@ impl LayerNormalization {
         let n = shape[axis..].iter().fold(1usize, |n, &dim| n.saturating_mul(dim));
         let n_rows = if x.is_empty() && ctx.n_outputs() < 2 { 0 } else { moment_shape.n_elems().unwrap_or(0) };
         let row = |i: usize| x.get(i * n..(i + 1) * n).unwrap_or(&[]);
-        let moments: Vec<_> = (0..n_rows).map(|i| self.moments(row(i))).collect();
+        let moments: Vec<_> = (0..n_rows).map(|i| moments(row(i), self.epsilon)).collect();
         let y = ctx.output(0)?.values_mut::<T>()?;
         for (i, out) in y.iter_mut().enumerate() {
             let (mean, inverse) = moments[i / n];
@@ -139,18 +139,18 @@ impl LayerNormalization {
         }
         Ok(())
     }
+}
 
-    /// Mean and the reciprocal of the standard deviation of a row.
-    fn moments<T: Float>(&self, row: &[T]) -> (T::Compute, T::Compute) {
-        let n = T::Compute::from_f64(row.len() as f64);
-        let mean = lane_sum(row.iter().map(|x| x.widen())) / n;
-        let squares = row.iter().map(|x| {
-            let deviation = x.widen() - mean;
-            deviation * deviation
-        });
-        let variance = lane_sum(squares) / n + T::Compute::from_f64(self.epsilon.into());
-        (mean, T::Compute::from_f64(1.0) / T::Compute::from_f64(variance.to_f64().sqrt()))
-    }
+/// Mean and the reciprocal of the standard deviation of a row.
+pub(super) fn moments<T: Float>(row: &[T], epsilon: f32) -> (T::Compute, T::Compute) {
+    let n = T::Compute::from_f64(row.len() as f64);
+    let mean = lane_sum(row.iter().map(|x| x.widen())) / n;
+    let squares = row.iter().map(|x| {
+        let deviation = x.widen() - mean;
+        deviation * deviation
+    });
+    let variance = lane_sum(squares) / n + T::Compute::from_f64(epsilon.into());
+    (mean, T::Compute::from_f64(1.0) / T::Compute::from_f64(variance.to_f64().sqrt()))
 }
 
 fn cases() -> Vec<Case> {
