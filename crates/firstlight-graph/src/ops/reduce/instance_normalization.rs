@@ -29,7 +29,7 @@ impl Default for InstanceNormalization {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "InstanceNormalization",
     doc: "Each channel of each image shifted and scaled to mean 0 and variance 1, then by the channel's scale and bias. \
           The deviations from the mean are squared, not the elements. 16-bit floats are computed in f32 and rounded \
