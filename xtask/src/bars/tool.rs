@@ -6,12 +6,20 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{Bar, Bench, Figure};
+use super::{Bar, Bench, Figure, models};
 use crate::checks::CLI;
 use crate::project::{Failure, array, make_folder, read, run};
 
-pub(super) const BARS: &[Bar] =
-    &[Bar { name: "3", what: "`compare` names the planted fault", is_long: false, measure: planted_fault }];
+pub(super) const BARS: &[Bar] = &[
+    models::AGREEMENT,
+    models::SAME_BITS,
+    models::REPLAY,
+    models::MEMORY,
+    models::HOSTILE,
+    Bar { name: "3", what: "`compare` names the planted fault", is_long: false, measure: planted_fault },
+    models::EXAMPLES,
+    models::SPEED,
+];
 
 /// Models, and the size of the fault that is planted in each.
 const FAULTS: [(&str, f64); 3] = [("resnet50", 64.0), ("minilm", 16.0), ("silero-vad", 8.0)];
