@@ -50,10 +50,10 @@ fn average<T: Real>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     };
     let x = ctx.bytes(0)?;
     let out = ctx.output::<T>(0)?;
-    let all_taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
+    let all_taps: f32 = geometry.spatial.iter().map(|dim| dim.kernel as f32).product();
     let plane: usize = geometry.spatial.iter().map(|dim| dim.input).product();
     let row_bytes = along.input * size_of::<T>();
-    let ns = all_taps as f32 + 10.0 / along.output.max(1) as f32;
+    let ns = all_taps + 10.0 / along.output.max(1) as f32;
     spread(ctx.pool(), out, along.output, ns, &|from, out| {
         for (i, out) in out.chunks_exact_mut(along.output).enumerate() {
             let mut rest = from / along.output + i;
@@ -72,7 +72,7 @@ fn average<T: Real>(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
                 let sums = &mut sums[..out.len()];
                 each_row(&taps, first_row, &mut |row| {
                     let x = &x[row * row_bytes..][..row_bytes];
-                    (0..along.kernel).for_each(|tap| add_tap::<T>(along, tap, x, first, sums));
+                    along.each_tap_of(first..first + sums.len(), |tap| add_tap::<T>(along, tap, x, first, sums));
                 });
                 for (j, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
                     *out = T::narrow(*sum / T::Math::of(outer_taps * n_taps(along, first + j) as f64));
