@@ -31,6 +31,7 @@ struct Model {
 pub struct Case {
     /// What it was made from.
     pub origin: String,
+    /// The file's contents.
     pub bytes: Vec<u8>,
 }
 

@@ -26,6 +26,7 @@ const RETRIES: usize = 2;
 /// What to judge, and how.
 #[derive(Debug)]
 pub struct Options {
+    /// Which cases, and the limits they are held to.
     pub work: Work,
     /// Worker processes at a time.
     pub jobs: usize,
@@ -38,31 +39,46 @@ pub struct Options {
 /// How cases ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
+    /// Cases judged.
     pub n: u64,
+    /// Panics, caught ones included.
     pub panics: u64,
+    /// Processes that died.
     pub aborts: u64,
+    /// Cases beyond the time limit.
     pub over_time: u64,
+    /// Cases beyond the memory limit.
     pub over_memory: u64,
+    /// Models that were not loaded: the good ending of a bad one.
     pub refused: u64,
     /// Loaded, whether run or not.
     pub loaded: u64,
+    /// Loaded and run.
     pub ran: u64,
+    /// Time of the slowest case.
     pub slowest_ms: u64,
+    /// Memory of the largest case.
     pub peak_bytes: u64,
     /// Ops of which a model made from a named case was run to its end.
     pub n_ops_ran: usize,
     /// The other ops that have named cases.
     pub ops_never_ran: BTreeSet<&'static str>,
+    /// Each bad case, for a person to look at.
     pub bad: Vec<Bad>,
 }
 
 /// A case that is bad.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bad {
+    /// Number of the case, which with the seed makes it again.
     pub case: u64,
+    /// What is bad about it.
     pub what: Misdeed,
+    /// What it was made from.
     pub origin: String,
+    /// What the process said.
     pub message: String,
+    /// Where the model was saved.
     pub file: PathBuf,
 }
 

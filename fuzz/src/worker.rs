@@ -17,12 +17,17 @@ const STACK_BYTES: usize = 2 << 20;
 /// What a worker has to know.
 #[derive(Clone, Debug)]
 pub struct Work {
+    /// Chooses what is mutated and how.
     pub seed: u64,
+    /// Numbers of the cases to judge.
     pub cases: Range<u64>,
     /// Judge models as they are instead of mutated ones.
     pub unchanged: bool,
+    /// What is done with a model.
     pub target: Target,
+    /// What a session may own.
     pub memory_limit_bytes: usize,
+    /// What a case may take.
     pub time_limit: Duration,
     /// Cases that are made to misbehave, to check the oracle.
     pub plant: Vec<Plant>,
@@ -31,7 +36,9 @@ pub struct Work {
 /// A case that misbehaves on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plant {
+    /// Number of the case.
     pub case: u64,
+    /// How it misbehaves.
     pub what: Misdeed,
 }
 
@@ -39,9 +46,13 @@ pub struct Plant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Misdeed {
+    /// A panic, whether caught or not.
     Panic,
+    /// The process died.
     Abort,
+    /// The case took longer than it may.
     OverTime,
+    /// The process held more memory than it may.
     OverMemory,
 }
 
@@ -50,11 +61,17 @@ pub enum Misdeed {
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Line {
     /// A case was begun: what follows it, or does not, is its doing.
-    Begin { case: u64 },
+    Begin {
+        /// Number of the case.
+        case: u64,
+    },
     /// A case was judged.
     End {
+        /// Number of the case.
         case: u64,
+        /// How it ended inside the process.
         ending: Ending,
+        /// The error or the panic; empty where the model ran.
         message: String,
         /// Time that passed, or that the process was computing where that is less: a busy machine is not the model's doing.
         millis: u64,
@@ -67,9 +84,13 @@ pub enum Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
+    /// It was not loaded: an error said why.
     Refused,
+    /// It was loaded, and not run to its end.
     Loaded,
+    /// It was loaded and run.
     Ran,
+    /// Something panicked.
     Panicked,
 }
 

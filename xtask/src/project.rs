@@ -28,6 +28,8 @@ pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
+    /// All that cargo tells of it.
+    pub(crate) metadata: Value,
 }
 
 /// One line of a crate's dependencies.
@@ -36,6 +38,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) is_dev: bool,
     pub(crate) is_local: bool,
+    /// Whether a version is asked for.
+    pub(crate) has_version: bool,
 }
 
 /// The checkout this program was built from.
@@ -44,6 +48,13 @@ pub(crate) struct Project {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
     pub(crate) packages: Vec<Package>,
+}
+
+impl Package {
+    /// Whether it may go to a registry.
+    pub(crate) fn is_published(&self) -> bool {
+        self.metadata["publish"].is_null()
+    }
 }
 
 impl Project {
@@ -152,10 +163,12 @@ fn package(value: &Value) -> Package {
         name: d["name"].as_str().unwrap_or_default().to_owned(),
         is_dev: d["kind"].as_str() == Some("dev"),
         is_local: d["path"].is_string(),
+        has_version: d["req"] != "*",
     });
     Package {
         name: value["name"].as_str().unwrap_or_default().to_owned(),
         folder: manifest.parent().map(Path::to_path_buf).unwrap_or_default(),
         dependencies: dependencies.collect(),
+        metadata: value.clone(),
     }
 }

@@ -99,9 +99,13 @@ fn clippy(project: &Project) -> Result<String, Failure> {
     Ok(String::new())
 }
 
+/// With every feature, as docs.rs does, and the crates that have features without any.
 fn docs(project: &Project) -> Result<String, Failure> {
-    let mut command = project.cargo(&["doc", "--workspace", "--no-deps", "--quiet"]);
-    start(command.env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")?;
+    let all: &[&str] = &["--workspace", "--all-features"];
+    for what in [all, &["--package", "firstlight", "--package", "firstlight-tensor"]] {
+        let mut command = project.cargo(&["doc", "--no-deps", "--quiet"]);
+        start(command.args(what).env("RUSTDOCFLAGS", "-D warnings"), "cargo doc")?;
+    }
     Ok(String::new())
 }
 

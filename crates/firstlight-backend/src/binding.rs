@@ -13,11 +13,15 @@ pub type KernelFn = fn(&mut KernelCtx<'_>) -> Result<(), OpError>;
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct KernelBinding {
+    /// The op that the kernel runs.
     pub op: OpKind,
     /// The element types of the op's type variables, in their order.
     pub types: &'static [DType],
+    /// Whose devices it runs on.
     pub backend: BackendId,
+    /// The function that is launched.
     pub kernel: KernelFn,
+    /// What the planner may count on beyond the contract.
     pub caps: Caps,
     /// False for attributes or shapes that the kernel does not take.
     pub accepts: fn(&KernelQuery<'_>) -> bool,
@@ -30,9 +34,11 @@ pub struct KernelBinding {
 /// What a row is asked about: a node whose shapes are known.
 #[derive(Debug)]
 pub struct KernelQuery<'a> {
+    /// The node's op with its attributes.
     pub op: &'a Op,
     /// `None`: omitted.
     pub inputs: &'a [Option<OperandSpec>],
+    /// One an output; a data-sized one has its upper bound.
     pub outputs: &'a [OperandSpec],
     /// Working threads of the pool that will run it.
     pub threads: usize,
@@ -41,7 +47,9 @@ pub struct KernelQuery<'a> {
 /// Element type and shape of an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperandSpec {
+    /// Element type.
     pub dtype: DType,
+    /// Shape, every dimension known.
     pub dims: Shape,
 }
 
@@ -94,6 +102,7 @@ pub struct KernelBindingTable {
 /// Why rows do not make a table, or a table has no row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindingError {
+    /// What is wrong, and which rows there are.
     pub message: String,
 }
 

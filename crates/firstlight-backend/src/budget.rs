@@ -17,8 +17,11 @@ pub struct Budget {
 /// A refusal: what was asked for, what is in use, what the limit is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverBudget {
+    /// What the refused reservation asked for.
     pub asked_bytes: usize,
+    /// What was reserved already.
     pub used_bytes: usize,
+    /// The most that may be reserved at once.
     pub limit_bytes: usize,
 }
 

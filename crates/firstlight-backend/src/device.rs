@@ -24,6 +24,7 @@ impl fmt::Display for BackendId {
 #[must_use = "a pending completion has to be waited for"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
+    /// They are there.
     Ready,
     /// The device's event of that number.
     Pending(u64),
@@ -32,17 +33,22 @@ pub enum Completion {
 /// Bytes of an operand, as an address of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperandAddr {
+    /// Where the bytes start in the device's address space.
     pub address: u64,
+    /// Their number; 0 for an operand without elements.
     pub n_bytes: usize,
 }
 
 /// A kernel to launch on a device that is not the host.
 #[derive(Debug)]
 pub struct DeviceCall<'a> {
+    /// Op, attributes and the specs of the operands.
     pub call: &'a KernelCall,
     /// One an input (`None`: omitted).
     pub inputs: &'a [Option<OperandAddr>],
+    /// One an output, in the op's order.
     pub outputs: &'a [OperandAddr],
+    /// Memory that the kernel may use as it likes while it runs; its size is the row's `scratch_bytes`.
     pub scratch: OperandAddr,
     /// Final shapes of data-sized outputs, to be set by the kernel.
     pub found: &'a mut [Shape],

@@ -9,7 +9,9 @@ use std::fmt;
 
 /// Everything of a launch but its addresses.
 pub struct KernelCall {
+    /// The op with its attributes, which the kernel reads.
     pub op: Op,
+    /// The function that is launched.
     pub kernel: KernelFn,
     /// `None`: omitted.
     pub inputs: SmallVec<[Option<OperandSpec>; 4]>,
@@ -17,6 +19,7 @@ pub struct KernelCall {
     pub outputs: SmallVec<[OperandSpec; 1]>,
     /// True when the kernel sets the final shapes of its outputs.
     pub data_sized: bool,
+    /// Bytes of scratch that the row asked for.
     pub scratch_bytes: usize,
 }
 

@@ -38,7 +38,12 @@ pub const ALIGN: usize = 64;
 #[derive(Clone, Debug)]
 pub enum Loc {
     /// At a byte offset of a chunk of the run's arena.
-    Arena { chunk: u32, offset: usize },
+    Arena {
+        /// Index of the chunk.
+        chunk: u32,
+        /// Bytes from the chunk's start, a multiple of [`ALIGN`].
+        offset: usize,
+    },
     /// At the start of a buffer that grows between steps (what a Loop gives).
     Grown(u32),
     /// In a constant of the plan.

@@ -17,7 +17,9 @@ pub struct Storage {
 /// Bytes on the host or on a device.
 #[derive(Debug)]
 pub enum BackendStorage {
+    /// Memory that kernels of the host take slices of.
     Host(HostStorage),
+    /// Memory that only its device can reach.
     Device(Box<dyn DeviceStorage>),
 }
 

@@ -9,8 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// A value with its storage.
 #[derive(Clone, Debug)]
 pub struct Realized {
+    /// Element type and shape.
     pub spec: OperandSpec,
+    /// How the elements lie in the storage.
     pub layout: Layout,
+    /// The bytes; whoever holds the `Arc` shares them.
     pub storage: Arc<RwLock<Storage>>,
 }
 

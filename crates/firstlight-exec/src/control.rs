@@ -44,9 +44,13 @@ pub enum Pipeline {
 /// How a run goes.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
+    /// Where a first run compiles.
     pub pipeline: Pipeline,
+    /// Ends the run early; `None`: nothing does.
     pub cancel: Option<&'a CancelToken>,
+    /// When the run ends without an answer; `None`: never.
     pub deadline: Option<Instant>,
+    /// Hears what happens; `None`: nobody.
     pub events: Option<&'a dyn EventSink>,
 }
 
@@ -66,15 +70,37 @@ impl std::fmt::Debug for RunOptions<'_> {
 #[non_exhaustive]
 pub enum Event<'a> {
     /// The compiler turns to a node.
-    Compiling { node: &'a str, op: &'a str },
+    Compiling {
+        /// The node's name as in the user's file.
+        node: &'a str,
+        /// The op's name.
+        op: &'a str,
+    },
     /// A step was compiled; `source` names the kernel row.
-    Compiled { node: &'a str, op: &'a str, source: &'a str },
+    Compiled {
+        /// The node's name as in the user's file.
+        node: &'a str,
+        /// The op's name.
+        op: &'a str,
+        /// The kernel row that was chosen, or "reference".
+        source: &'a str,
+    },
     /// The compiler waits for a value.
     Awaiting,
     /// The executor turns to a step.
-    Running { node: &'a str, op: &'a str },
+    Running {
+        /// The node's name as in the user's file.
+        node: &'a str,
+        /// The op's name.
+        op: &'a str,
+    },
     /// A step was run.
-    Ran { node: &'a str, op: &'a str },
+    Ran {
+        /// The node's name as in the user's file.
+        node: &'a str,
+        /// The op's name.
+        op: &'a str,
+    },
     /// All targets are computed for the first time in this plan.
     FirstAnswer,
 }

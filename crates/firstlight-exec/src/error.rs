@@ -13,13 +13,29 @@ pub enum RunError {
     /// A step failed.
     Node(Box<NodeError>),
     /// The run was cancelled before that node.
-    Cancelled { node: String },
+    Cancelled {
+        /// The node that was next.
+        node: String,
+    },
     /// The deadline passed before that node.
-    DeadlineExceeded { node: String },
+    DeadlineExceeded {
+        /// The node that was next.
+        node: String,
+    },
     /// An input that is missing, unknown or of another spec than the graph's.
-    Input { name: String, message: String },
+    Input {
+        /// The input's name in the graph.
+        name: String,
+        /// What was expected and what was given.
+        message: String,
+    },
     /// An output that the caller's buffer cannot take.
-    Output { index: usize, message: String },
+    Output {
+        /// Which target, in the order they were asked for.
+        index: usize,
+        /// What the value needs and what the buffer has.
+        message: String,
+    },
     /// `PersistentOutputs` that belong to another plan, or lack what a replay needs.
     Persistent(String),
     /// The pool could not be made or a job of it failed.

@@ -18,9 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 /// What an executor is made of.
 #[derive(Clone, Debug)]
 pub struct ExecutorConfig {
+    /// The threads that run tiles and compile.
     pub pool: Arc<Pool>,
+    /// The kernels to choose from.
     pub table: Arc<KernelBindingTable>,
+    /// Where values live and kernels run.
     pub device: Arc<dyn Device>,
+    /// What all runs together may own.
     pub budget: Arc<Budget>,
 }
 
@@ -39,8 +43,11 @@ const MAX_PREPARED: usize = 64;
 /// An input of a run: host bytes of a dense tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct Feed<'a> {
+    /// Element type of the bytes.
     pub dtype: DType,
+    /// Shape of the tensor.
     pub dims: &'a [usize],
+    /// The elements in row-major order without gaps.
     pub bytes: &'a [u8],
 }
 
@@ -61,11 +68,15 @@ pub trait Outputs {
 /// Everything that a realize is told.
 #[derive(Debug)]
 pub struct RealizeRequest<'a> {
+    /// The graph as imported or built; what passes make of it is kept for later realizes.
     pub graph: &'a Arc<Graph>,
+    /// The values to compute, in the order they are given back.
     pub targets: &'a [ValueId],
     /// Values of graph inputs, and of constants to be replaced: a constant adopts the fed storage.
     pub inputs: &'a StorageCache,
+    /// Passes and constants: what is decided once a graph.
     pub prepare: PrepareOptions,
+    /// Cancel, deadline and events of this realize.
     pub options: RunOptions<'a>,
     /// Buffers of the caller's own, instead of the executor's: recorded by the first realize they are given to, reused
     /// by later ones of the same plan class. Undefined after a failure.

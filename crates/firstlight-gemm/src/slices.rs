@@ -9,6 +9,7 @@ use crate::simd::{LANES, Simd};
 
 /// A function of one value; `docs/numerics.md` defines each.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "a variant's formula says what its fields are")]
 pub enum Unary {
     /// `-x`
     Neg,

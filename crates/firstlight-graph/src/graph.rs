@@ -31,14 +31,18 @@ pub struct NodeId(pub u32);
 /// One result of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId {
+    /// The node that computes it.
     pub node: NodeId,
+    /// Which of the node's results.
     pub output: u32,
 }
 
 /// Element type and shape of a value; `dims` is `None` when not even the rank is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
+    /// Element type, which is always known.
     pub dtype: DType,
+    /// Shape, whose dimensions may be known, named or unknown; `None` where the rank is unknown.
     pub dims: Option<SymShape>,
 }
 
@@ -58,8 +62,11 @@ pub struct Node {
 /// A value that the caller feeds.
 #[derive(Clone, Debug)]
 pub struct GraphInput {
+    /// Name that the caller feeds it by.
     pub name: String,
+    /// What the caller has to feed.
     pub spec: Spec,
+    /// The result of the input's node, which stands for what is fed.
     pub value: ValueId,
     /// Used when the caller feeds nothing (an initialiser that the file also lists as an input).
     pub default: Option<Tensor>,

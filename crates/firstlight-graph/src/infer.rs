@@ -15,7 +15,9 @@ pub const MAX_KNOWN_ELEMS: usize = 64;
 /// What is known of an input.
 #[derive(Clone, Debug)]
 pub struct ValueInfo {
+    /// Element type.
     pub dtype: DType,
+    /// Shape, whose dimensions may be named or unknown in [`infer_symbolic`].
     pub dims: SymShape,
     /// The value itself, where it is a constant, or small, integer or bool, and follows from shapes and constants.
     pub value: Option<Tensor>,
@@ -24,7 +26,9 @@ pub struct ValueInfo {
 /// What is known of an output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutInfo {
+    /// Element type.
     pub dtype: DType,
+    /// Shape, or its upper bound where `data_sized`.
     pub dims: SymShape,
     /// The value, where it follows from dims alone (`Shape`, `Size`).
     pub value: Option<Tensor>,

@@ -44,11 +44,15 @@ pub struct OpInfo {
     pub name: &'static str,
     /// One sentence, then edge cases.
     pub doc: &'static str,
+    /// The attributes that the text form prints, with what they mean.
     pub attributes: &'static [AttrDoc],
+    /// The inputs in order.
     pub inputs: &'static [Param],
+    /// The outputs in order.
     pub outputs: &'static [Param],
     /// The op's type variables: the kernel table's key holds one dtype for each.
     pub types: &'static [TypeVar],
+    /// How far kernels may be from the reference.
     pub exactness: Exactness,
     /// Named cases with worked answers.
     pub cases: fn() -> Vec<Case>,
@@ -57,21 +61,27 @@ pub struct OpInfo {
 /// Documentation of one attribute.
 #[derive(Debug)]
 pub struct AttrDoc {
+    /// Name as the text form prints it.
     pub name: &'static str,
+    /// What it does and what it is where the file says nothing.
     pub doc: &'static str,
 }
 
 /// One declared input or output.
 #[derive(Debug)]
 pub struct Param {
+    /// Name by which documentation and errors call it.
     pub name: &'static str,
+    /// Which element types it takes.
     pub ty: TypeRef,
+    /// How often it occurs.
     pub arity: Arity,
 }
 
 /// How often a declared input or output occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
+    /// Exactly once.
     One,
     /// May be omitted.
     Optional,
@@ -93,7 +103,9 @@ pub enum TypeRef {
 /// A type variable and the element types it may stand for.
 #[derive(Debug)]
 pub struct TypeVar {
+    /// Name in the documentation, such as `T`.
     pub name: &'static str,
+    /// The element types, of which a node has one.
     pub allowed: &'static [DType],
 }
 
@@ -114,12 +126,19 @@ pub enum Exactness {
 /// An attribute as the text form prints it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AttrValue {
+    /// `true` or `false`.
     Bool(bool),
+    /// A whole number.
     Int(i64),
+    /// A number.
     Float(f32),
+    /// A list of whole numbers.
     Ints(Vec<i64>),
+    /// A word or any other text.
     Text(String),
+    /// An element type, printed by its name.
     DType(DType),
+    /// A value that the op carries, printed by its spec.
     Tensor(Tensor),
     /// A subgraph, printed as an indented block by the text form.
     Graph,
@@ -128,9 +147,13 @@ pub enum AttrValue {
 /// A named case of an op with the right answer.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// Name, unique among the op's cases.
     pub name: &'static str,
+    /// The op with the attributes of the case.
     pub op: Op,
+    /// The inputs; `None`: omitted.
     pub inputs: Vec<Option<Tensor>>,
+    /// The right outputs.
     pub outputs: Vec<Tensor>,
 }
 

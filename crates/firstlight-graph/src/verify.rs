@@ -9,6 +9,7 @@ use std::fmt;
 pub struct VerifyError {
     /// The node's name, outermost subgraph first.
     pub node: String,
+    /// The rule, and what breaks it.
     pub message: String,
 }
 

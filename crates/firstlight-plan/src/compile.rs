@@ -14,8 +14,11 @@ use std::sync::{Arc, Mutex};
 /// What compiling reads and does not change.
 #[derive(Debug)]
 pub struct PlanCtx<'a> {
+    /// The kernels to choose from.
     pub table: &'a KernelBindingTable,
+    /// Whose rows are looked up.
     pub backend: BackendId,
+    /// Constants as storage: each becomes one once.
     pub consts: &'a ConstPool,
     /// Working threads of the pool that will run the kernels.
     pub threads: usize,
@@ -26,10 +29,13 @@ pub struct PlanCtx<'a> {
 /// A node with its inputs' specs and places, and its outputs' specs.
 #[derive(Debug)]
 pub struct NodeRequest<'a> {
+    /// The op with its attributes.
     pub op: &'a Op,
     /// `None`: omitted.
     pub inputs: SmallVec<[Option<OperandSpec>; 4]>,
+    /// Where each input is; `None` where it is omitted.
     pub places: SmallVec<[Option<InputPlace<'a>>; 4]>,
+    /// What inference said of the outputs.
     pub outputs: &'a [OutInfo],
 }
 
@@ -47,9 +53,13 @@ pub enum InputPlace<'a> {
 pub struct CompiledNode {
     /// Name of the node as in the user's file, outermost subgraph first.
     pub name: Arc<str>,
+    /// The kernel with the specs of its operands.
     pub call: KernelCall,
+    /// Where each input lies; `None`: omitted.
     pub inputs: SmallVec<[Option<Loc>; 4]>,
+    /// Where each output lies.
     pub outputs: SmallVec<[Loc; 1]>,
+    /// Where the scratch lies; `None` where the row asks for none.
     pub scratch: Option<Loc>,
     /// Chunks that exist from this step on.
     pub chunks: Vec<(u32, usize)>,
@@ -59,20 +69,25 @@ pub struct CompiledNode {
     pub capture_safe: bool,
     /// Arithmetic operations, for deciding whether the step is dear.
     pub n_operations: u64,
+    /// Whether a kernel runs or a loop.
     pub kind: StepKind,
 }
 
 /// What a step does.
 #[derive(Debug)]
 pub enum StepKind {
+    /// Launches the kernel of the step's call.
     Kernel,
+    /// Runs a body again and again.
     Loop(Box<LoopStep>),
 }
 
 /// A loop: its body is planned for the specs that enter it, and run by the same machinery.
 #[derive(Debug)]
 pub struct LoopStep {
+    /// The body, made ready once.
     pub body: Arc<Program>,
+    /// How many values are carried from one iteration to the next.
     pub n_carried: usize,
     /// Growing buffers of the node's outputs: carried values, then scanned ones.
     pub grown: Vec<u32>,
@@ -152,15 +167,23 @@ pub fn compile_node(ctx: &PlanCtx<'_>, arena: &mut Arena, request: NodeRequest<'
 /// What [`compile_node`] decides.
 #[derive(Debug)]
 pub struct Compiled {
+    /// The kernel with the specs of its operands.
     pub call: KernelCall,
+    /// Where each input lies; `None`: omitted.
     pub inputs: SmallVec<[Option<Loc>; 4]>,
+    /// Where each output lies.
     pub outputs: SmallVec<[Loc; 1]>,
     /// The arena's regions of the outputs, one reference each.
     pub regions: SmallVec<[crate::Region; 1]>,
+    /// Where the scratch lies; its region is free again once the step is emitted.
     pub scratch: Option<Loc>,
+    /// Chunks that the arena began for this node: number and bytes.
     pub chunks: Vec<(u32, usize)>,
+    /// The row that was chosen, or "reference".
     pub source: &'static str,
+    /// False for a kernel that must not be part of a captured run.
     pub capture_safe: bool,
+    /// Arithmetic operations, for deciding whether the step is dear.
     pub n_operations: u64,
 }
 

@@ -12,6 +12,7 @@ pub struct NodeError {
     pub op: &'static str,
     /// Element types and shapes of its inputs, as far as they are known.
     pub inputs: Vec<String>,
+    /// What went wrong, in the words of the op, the kernel or the memory.
     pub source: OpError,
 }
 

@@ -67,11 +67,13 @@ pub struct PlanKey {
 #[derive(Debug)]
 pub struct Plan {
     id: u64,
+    /// What it is valid for.
     pub key: PlanKey,
     /// Where each input is copied to before the first step; `None` for an input that nothing reads.
     pub inputs: Vec<Option<Loc>>,
     /// Chunks that the inputs take.
     pub chunks: Vec<(u32, usize)>,
+    /// Counts of what was compiled, shared with whoever reports them.
     pub counters: Arc<PlanCounters>,
     /// Where compiling starts.
     pub start: Snapshot,
@@ -86,7 +88,9 @@ pub type SegmentKey = SmallVec<[i64; 16]>;
 pub struct Segment {
     /// Number of the segment in its plan.
     pub index: u32,
+    /// The steps, in the order in which they run.
     pub steps: Vec<Arc<CompiledNode>>,
+    /// What comes after the last step.
     pub end: SegmentEnd,
     children: RwLock<Vec<(SegmentKey, Arc<Segment>)>>,
     /// Where compiling goes on when the key is a new one.
@@ -106,15 +110,25 @@ pub enum SegmentEnd {
 #[derive(Clone, Debug)]
 pub enum Watch {
     /// Final spec of the last step's output of that number.
-    Dims { output: usize },
+    Dims {
+        /// Index among the step's outputs.
+        output: usize,
+    },
     /// The elements of a small value.
-    Value { spec: OperandSpec, loc: Loc },
+    Value {
+        /// Element type and shape of the value.
+        spec: OperandSpec,
+        /// Where the step before left it.
+        loc: Loc,
+    },
 }
 
 /// Where a target's value lies after the last step.
 #[derive(Clone, Debug)]
 pub struct PlanOutput {
+    /// Element type and shape of the value.
     pub spec: OperandSpec,
+    /// Where it is copied out from.
     pub loc: Loc,
 }
 

@@ -46,7 +46,9 @@ impl Default for SimOptions {
 /// What a device has done so far; calls that failed are not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounters {
+    /// Storages handed out.
     pub n_allocations: u64,
+    /// Storages dropped.
     pub n_frees: u64,
     /// In use now.
     pub used_bytes: usize,
@@ -54,14 +56,19 @@ pub struct SimCounters {
     pub peak_bytes: usize,
     /// Host to device.
     pub n_uploads: u64,
+    /// Bytes of all uploads.
     pub uploaded_bytes: u64,
     /// Device to host.
     pub n_downloads: u64,
+    /// Bytes of all downloads.
     pub downloaded_bytes: u64,
     /// Within the device.
     pub n_copies: u64,
+    /// Bytes of all copies within the device.
     pub copied_bytes: u64,
+    /// Kernels launched.
     pub n_launches: u64,
+    /// Completions waited for.
     pub n_waits: u64,
 }
 

@@ -5,10 +5,15 @@ use firstlight_graph::{OpError, OpErrorKind};
 /// A call of a device that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimCall {
+    /// Taking memory.
     Allocate,
+    /// Host to device.
     Upload,
+    /// Device to host.
     Download,
+    /// Within the device.
     Copy,
+    /// Running a kernel.
     Launch,
 }
 

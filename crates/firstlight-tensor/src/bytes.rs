@@ -42,7 +42,14 @@ pub enum Bytes {
     /// Memory of our own, aligned to 8 bytes.
     Owned(Arc<OwnedBytes>),
     /// A range of a mapped file, of any alignment.
-    Mapped { file: Arc<MappedFile>, offset: usize, len: usize },
+    Mapped {
+        /// The mapping, which lives as long as any range of it.
+        file: Arc<MappedFile>,
+        /// Bytes from the file's start.
+        offset: usize,
+        /// Length in bytes.
+        len: usize,
+    },
 }
 
 impl Bytes {

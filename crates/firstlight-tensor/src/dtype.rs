@@ -9,44 +9,78 @@ use std::fmt;
 /// bytes: see [`Tensor::from_strings`](crate::Tensor::from_strings).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum DType {
+    /// IEEE 754 single precision.
     F32,
+    /// IEEE 754 double precision.
     F64,
+    /// IEEE 754 half precision.
     F16,
+    /// The upper half of an `f32`: 8 bits of exponent, 7 of fraction.
     BF16,
+    /// 8 bits, 4 of exponent and 3 of fraction; no infinities, one NaN for each sign.
     F8E4M3FN,
+    /// 8 bits, 4 of exponent and 3 of fraction; no infinities, one NaN, one zero.
     F8E4M3FNUZ,
+    /// 8 bits, 5 of exponent and 2 of fraction, with infinities and NaN as IEEE 754 has them.
     F8E5M2,
+    /// 8 bits, 5 of exponent and 2 of fraction; no infinities, one NaN, one zero.
     F8E5M2FNUZ,
+    /// 8 bits, all of them exponent: a power of two, or NaN; the scale of a block.
     F8E8M0,
+    /// 6 bits, 2 of exponent and 3 of fraction; finite numbers only.
     F6E2M3,
+    /// 6 bits, 3 of exponent and 2 of fraction; finite numbers only.
     F6E3M2,
+    /// 4 bits, 2 of exponent and 1 of fraction; finite numbers only.
     F4E2M1,
+    /// Signed, 64 bits.
     I64,
+    /// Signed, 32 bits.
     I32,
+    /// Signed, 16 bits.
     I16,
+    /// Signed, 8 bits.
     I8,
+    /// Signed, 4 bits, two to a byte.
     I4,
+    /// Signed, 2 bits, four to a byte.
     I2,
+    /// Unsigned, 64 bits.
     U64,
+    /// Unsigned, 32 bits.
     U32,
+    /// Unsigned, 16 bits.
     U16,
+    /// Unsigned, 8 bits.
     U8,
+    /// Unsigned, 4 bits, two to a byte.
     U4,
+    /// Unsigned, 2 bits, four to a byte.
     U2,
+    /// A byte that is 0 or 1.
     Bool,
+    /// UTF-8 text of any length.
     String,
+    /// Two `f32`: real part, then imaginary part.
     Complex64,
+    /// Two `f64`: real part, then imaginary part.
     Complex128,
 }
 
 /// The family an element type belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Numbers with an exponent, of any width.
     Float,
+    /// Whole numbers in two's complement.
     SignedInt,
+    /// Whole numbers from 0 on.
     UnsignedInt,
+    /// Truth values.
     Bool,
+    /// Text.
     String,
+    /// Pairs of floats.
     Complex,
 }
 

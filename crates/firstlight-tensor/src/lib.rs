@@ -1,8 +1,11 @@
 //! Dtypes, shapes, layouts and host tensors: the words that every other room speaks.
 //!
 //! What is not here: graphs, devices, kernels. Start reading at [`Tensor`].
-//! Feature `ndarray` (off by default): tensors from and to `ndarray` arrays.
 //! Unsafe code is confined to the `mapped` module.
+//!
+//! | feature | by default | gives |
+//! | --- | --- | --- |
+//! | `ndarray` | off | `Tensor::from_array` and `Tensor::array`: a tensor from and to arrays of the `ndarray` crate |
 #![deny(unsafe_code)]
 
 #[cfg(feature = "ndarray")]

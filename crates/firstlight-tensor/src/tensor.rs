@@ -19,13 +19,39 @@ pub struct Tensor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TensorError {
     /// The dimensions multiply to more than memory can hold.
-    TooLarge { dtype: DType, shape: Shape },
+    TooLarge {
+        /// Element type asked for.
+        dtype: DType,
+        /// Shape asked for.
+        shape: Shape,
+    },
     /// The bytes are not as many as dtype and shape ask for.
-    WrongSize { dtype: DType, shape: Shape, expected_bytes: usize, got_bytes: usize },
+    WrongSize {
+        /// Element type asked for.
+        dtype: DType,
+        /// Shape asked for.
+        shape: Shape,
+        /// Bytes that the two take.
+        expected_bytes: usize,
+        /// Bytes that were given.
+        got_bytes: usize,
+    },
     /// Another element type was asked for than the tensor holds.
-    WrongDType { expected: DType, got: DType },
+    WrongDType {
+        /// Element type asked for.
+        expected: DType,
+        /// Element type that there is.
+        got: DType,
+    },
     /// Elements that must lie in row-major order without gaps, and do not.
-    NotDense { dtype: DType, shape: Shape, strides: Vec<isize> },
+    NotDense {
+        /// Element type of the view.
+        dtype: DType,
+        /// Shape of the view.
+        shape: Shape,
+        /// Elements from one place to the next along each dimension.
+        strides: Vec<isize>,
+    },
     /// String offsets that do not delimit UTF-8 text.
     BadStrings,
 }

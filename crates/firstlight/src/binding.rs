@@ -61,6 +61,7 @@ impl Binding {
 
     /// The buffer of an input, to fill with elements in row-major order; they hold what was there before.
     ///
+    /// **Edge cases**: a smaller shape keeps the buffer's memory; a larger one than any before allocates.
     /// **Errors**: the model has no such input; a shape that memory cannot hold. Whether element type and shape fit the
     /// model is checked by the run.
     pub fn input<T: Element>(&mut self, name: &str, dims: &[usize]) -> Result<&mut [T], Error> {
@@ -76,7 +77,7 @@ impl Binding {
 
     /// Gives an input a tensor, whose bytes are shared and not copied.
     ///
-    /// **Errors**: the model has no such input.
+    /// **Errors**: the model has no such input. Whether element type and shape fit the model is checked by the run.
     pub fn set(&mut self, name: &str, tensor: Tensor) -> Result<(), Error> {
         self.slot(name)?.source = Source::Shared(tensor);
         Ok(())
@@ -107,6 +108,7 @@ impl Binding {
 
     /// The output of a name, as the last run left it.
     ///
+    /// **Edge cases**: before the first run it is an empty f32 tensor.
     /// **Errors**: the session has no such output.
     pub fn output(&self, name: &str) -> Result<&TensorBuf, Error> {
         let position = self.session.outputs().iter().position(|spec| spec.name == name);

@@ -61,13 +61,18 @@ impl SessionBuilder {
     }
 
     /// Working threads of the session's own runtime, the calling one included; 0 is as many as the process may use.
+    ///
+    /// **Edge cases**: contradicts [`SessionBuilder::runtime`], which has its threads; loading says so.
     pub fn threads(mut self, threads: usize) -> SessionBuilder {
         self.threads = Some(threads);
         self
     }
 
-    /// The most bytes that the session may own: arenas, scratch, copies of weights, outputs in the making. What would
-    /// go beyond is refused with a figure. Mapped weights are not counted, nor what the caller keeps.
+    /// The most memory that the session may own: arenas, scratch, copies of weights, outputs in the making. What would
+    /// go beyond is refused with a figure.
+    ///
+    /// **Units**: bytes. Mapped weights are not counted, nor what the caller keeps.
+    /// **Edge cases**: a runtime that has a limit of its own refuses a second one when the model is loaded.
     pub fn memory_limit(mut self, bytes: usize) -> SessionBuilder {
         self.memory_limit = Some(bytes);
         self
@@ -91,7 +96,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Bounds on what a model may ask for while it is loaded.
+    /// Bounds on what a model may ask for while it is loaded; the defaults let every ordinary model pass.
     pub fn limits(mut self, limits: Limits) -> SessionBuilder {
         self.load.limits = limits;
         self
@@ -105,12 +110,16 @@ impl SessionBuilder {
 
     /// The values to return, instead of all outputs of the model: names of outputs or of any values of its graph.
     /// Nodes that none of them needs do not run.
+    ///
+    /// **Edge cases**: a name that the graph does not have fails when the model is loaded.
     pub fn outputs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> SessionBuilder {
         self.outputs = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Values inside the graph to return after the outputs.
+    /// Values inside the graph to return after the outputs; passes leave them there.
+    ///
+    /// **Edge cases**: a name that the graph does not have fails when the model is loaded.
     pub fn keep_intermediates<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> SessionBuilder {
         self.kept.extend(names.into_iter().map(Into::into));
         self
@@ -118,6 +127,7 @@ impl SessionBuilder {
 
     /// Loads a model file. Weights stay in the mapped file; nothing is compiled yet.
     ///
+    /// **Source**: an ONNX file; external data lie in its folder or below, or in [`SessionBuilder::folder`].
     /// **Errors**: a file that cannot be read or is no ONNX model, ops that are not supported (all of them, in one
     /// error), a graph that contradicts itself, external data that is missing or outside the model's folder, a limit;
     /// options that contradict each other.

@@ -14,6 +14,9 @@ const MAX_UNPACKED_BYTES: u64 = 1 << 36;
 
 /// Reads an `.npy` file.
 ///
+/// **Dtypes**: f16, f32, f64, complex, integers of 8 to 64 bits, bool, and fixed-width text as strings.
+/// **Edge cases**: either byte order; Fortran order is turned into row-major order.
+/// **Source**: NumPy's format, versions 1 to 3; no pickled objects and no structured dtypes.
 /// **Errors**: [`Error::File`], naming the file.
 pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor, Error> {
     let path = path.as_ref();
@@ -22,6 +25,8 @@ pub fn read_npy(path: impl AsRef<Path>) -> Result<Tensor, Error> {
 
 /// Reads an `.npz` file: names and tensors, in file order.
 ///
+/// **Dtypes**: as [`read_npy`].
+/// **Edge cases**: what unpacks to more than 64 GiB is refused.
 /// **Errors**: [`Error::File`], naming the file and the array.
 pub fn read_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>, Error> {
     let path = path.as_ref();
@@ -45,6 +50,7 @@ pub fn read_pb(path: impl AsRef<Path>) -> Result<(String, Tensor), Error> {
 
 /// Writes an `.npy` file.
 ///
+/// **Dtypes**: those that [`read_npy`] reads; [`write_pb`] takes the rest.
 /// **Errors**: [`Error::File`], naming the file: it cannot be written, or NumPy has no such element type.
 pub fn write_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<(), Error> {
     let path = path.as_ref();

@@ -1,23 +1,25 @@
 //! Runs trained ONNX models. Compiling and executing a model are one pipeline, so the first answer comes sooner, and
 //! later answers replay what the first one left behind.
 //!
-//! ```no_run
+//! ```
 //! use firstlight::{Session, Tensor};
 //!
 //! # fn main() -> Result<(), firstlight::Error> {
-//! let session = Session::load("model.onnx")?;
+//! # let model = firstlight::doc::one_add();
+//! let session = Session::builder().load_bytes(model)?; // a file: Session::load("model.onnx")?
 //! for input in session.inputs() {
-//!     println!("{input}"); // images f32[N,3,224,224]
+//!     println!("{input}"); // x f32[4]
 //! }
-//! let pixels = vec![0f32; 3 * 224 * 224];
-//! let outputs = session.run([("images", Tensor::from_slice([1, 3, 224, 224], &pixels)?)])?;
-//! let scores = outputs[0].values::<f32>()?;
-//! println!("{} scores", scores.len());
+//! let x = Tensor::from_slice([4], &[1f32, 2., 3., 4.])?;
+//! let outputs = session.run([("x", x)])?;
+//! assert_eq!(outputs["y"].values::<f32>()?[..], [2., 4., 6., 8.]);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! - [`Session`]: a loaded model. `&self` runs from any number of threads; [`SessionBuilder`] has the options.
+//! - [`Tensor`]: values with element type and shape, which clones share; [`TensorRef`] lends the caller's, [`TensorBuf`]
+//!   is filled again and again.
 //! - [`Session::bind`] and [`Session::run_into`]: runs that allocate nothing.
 //! - [`Runtime`]: threads and a memory limit to share between sessions.
 //! - [`RunOptions`]: cancel, deadline, events of one run.
@@ -29,8 +31,12 @@
 //! - [`Error`]: one enum; its message names node, op, shapes.
 //! - [`core`]: what a session is made of.
 //!
-//! Feature `ndarray` (off by default): `Tensor::from_array` and `Tensor::array`, `TensorRef::from_array` and
-//! `TensorBuf::array` take and give arrays of the `ndarray` crate.
+//! | feature | by default | gives |
+//! | --- | --- | --- |
+//! | `ndarray` | off | `Tensor::from_array` and `Tensor::array`, `TensorRef::from_array` and `TensorBuf::array`: arrays of the `ndarray` crate, taken and given |
+//!
+//! No CPU is named when it is built: each process finds the best instruction set that its CPU has (AVX-512, AVX2 with
+//! FMA, or what every CPU has), and all of them give the same bits. The program on top of this crate is `firstlight-cli`.
 //!
 //! What is not here: kernels, planning, file formats; each is a crate of its own below this one.
 #![forbid(unsafe_code)]

@@ -63,8 +63,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The most bytes that all sessions of the runtime may own together: arenas, scratch, copies, outputs in the making.
-    /// Mapped weights are not counted.
+    /// The most memory that all sessions of the runtime may own together: arenas, scratch, copies, outputs in the making.
+    ///
+    /// **Units**: bytes. Mapped weights are not counted.
     pub fn memory_limit(mut self, bytes: usize) -> RuntimeBuilder {
         self.memory_limit = Some(bytes);
         self

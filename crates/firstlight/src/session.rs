@@ -57,6 +57,8 @@ pub(crate) struct Model {
 }
 
 /// Figures of a session.
+///
+/// **Units**: sizes in bytes, the rest in counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -77,6 +79,7 @@ pub struct Stats {
 impl Session {
     /// Loads a model file with all options at their defaults.
     ///
+    /// **Source**: an ONNX file; external data lie in its folder or below.
     /// **Errors**: see [`SessionBuilder::load`].
     pub fn load(path: impl AsRef<Path>) -> Result<Session, Error> {
         Session::builder().load(path)
@@ -113,6 +116,8 @@ impl Session {
     }
 
     /// Memory and plans at this moment.
+    ///
+    /// **Edge cases**: other threads may be running the session, so that two figures need not be of one instant.
     pub fn stats(&self) -> Stats {
         let model = &self.model;
         Stats {
@@ -126,6 +131,11 @@ impl Session {
     }
 
     /// Runs the model on named inputs and returns its outputs.
+    ///
+    /// **Shapes**: of the declared rank; a dimension that the model fixes has that size, and a named one has one size
+    /// wherever the name stands. Sizes of 0 are sizes like any other.
+    /// **Dtypes**: those that the model declares: nothing is converted. Strings cannot be fed.
+    /// **Edge cases**: an input that has a default may be left out; the order of the inputs does not matter.
     ///
     /// **Errors**: inputs that do not fit what the model declares (nothing runs then); a node that cannot be compiled
     /// or fails; the memory limit. The session can be used again after any of them.
@@ -157,7 +167,8 @@ impl Session {
 
     /// Runs the model on inputs by position: the i-th is for the i-th input that has no default.
     ///
-    /// **Errors**: as [`Session::run`].
+    /// **Shapes**, **Dtypes**: as [`Session::run`].
+    /// **Errors**: as [`Session::run`]; more inputs than the model has without a default.
     pub fn run_positional<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<Outputs, Error> {
         let required: Vec<usize> =
             self.inputs().iter().enumerate().filter(|(_, spec)| !spec.is_optional).map(|(i, _)| i).collect();
@@ -176,6 +187,8 @@ impl Session {
     ///
     /// Allocates nothing once the sizes have been seen (up to 16 inputs).
     ///
+    /// **Shapes**, **Dtypes**: inputs as [`Session::run`]; each buffer takes the shape and the element type of its output,
+    /// whatever it held.
     /// **Errors**: as [`Session::run`]; another number of buffers than outputs. The buffers are as they were then.
     pub fn run_into(&self, inputs: &[(&str, TensorRef<'_>)], outputs: &mut [TensorBuf]) -> Result<(), Error> {
         let feeds = self.model.checker.arrange(inputs.iter().map(|(name, tensor)| (*name, tensor.feed())))?;

@@ -2,6 +2,7 @@
 
 mod docs;
 mod licences;
+mod manifests;
 mod rooms;
 mod source;
 mod text;
@@ -49,6 +50,7 @@ pub(crate) fn check(project: &Project) -> Result<String, Failure> {
     rooms::check(project, &mut report);
     text::check_sources(&sources, &mut report);
     unsafety::check(project, &sources, &mut report);
+    manifests::check(project, &mut report)?;
     docs::check(project, &sources, &mut report)?;
     licences::check(project, &mut report)?;
     for note in &report.notes {

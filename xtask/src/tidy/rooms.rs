@@ -95,12 +95,15 @@ fn check_package(package: &Package, room: &Room, place: &str, report: &mut Repor
 mod tests {
     use std::path::PathBuf;
 
+    use serde_json::Value;
+
     use super::*;
     use crate::project::Dependency;
 
     fn findings(name: &str, uses: &str, is_dev: bool) -> usize {
-        let dependency = Dependency { name: uses.into(), is_dev, is_local: true };
-        let package = Package { name: name.into(), folder: PathBuf::new(), dependencies: vec![dependency] };
+        let dependency = Dependency { name: uses.into(), is_dev, is_local: true, has_version: true };
+        let dependencies = vec![dependency];
+        let package = Package { name: name.into(), folder: PathBuf::new(), dependencies, metadata: Value::Null };
         let mut report = Report::default();
         let room = ROOMS.iter().find(|room| room.name == name);
         check_package(&package, room.unwrap_or(&ROOMS[0]), name, &mut report);

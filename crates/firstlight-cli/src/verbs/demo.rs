@@ -15,8 +15,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+/// Reads handwritten digits with a model that is part of the program, and shows how it ran.
+///
+/// The digits are drawn at random, by --seed, from those that were held out of training. They are read one at a time: the
+/// first run compiles the model while it executes it, as the two rows under the digits show; the others replay it.
 #[derive(Debug, Args)]
-#[command(long_about = ABOUT, after_long_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// How many digits to show
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=360))]
@@ -40,12 +44,6 @@ pub(crate) struct DemoArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
-
-const ABOUT: &str = "\
-Read handwritten digits with a model that is part of the program, and show how it ran
-
-The digits are drawn at random, by --seed, from those that were held out of training. They are read one at a time: the
-first run compiles the model while it executes it, as the two rows under the digits show; the others replay it.";
 
 const EXAMPLES: &str = "\
 Examples:

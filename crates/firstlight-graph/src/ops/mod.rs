@@ -21,10 +21,12 @@ macro_rules! op_table {
 
         /// An op with its attributes.
         #[derive(Clone, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "a variant is documented by the op it is named after")]
         pub enum Op { $($name($name),)* }
 
         /// An op without its attributes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "a variant is documented by the op it is named after")]
         pub enum OpKind { $($name,)* }
 
         impl Op {

@@ -25,6 +25,7 @@ use std::sync::Arc;
 /// A pass: its name and what it changes in a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
+    /// Name by which callers disable it and rewrites are explained.
     pub name: &'static str,
     /// Names an action for each node that is to change.
     find: fn(&mut Scope<'_, '_>) -> Vec<(usize, Action)>,
@@ -69,9 +70,13 @@ impl PassSet {
 /// What passes may use: constants are folded by the kernels that would have run.
 #[derive(Clone, Copy, Debug)]
 pub struct PassCtx<'a> {
+    /// The kernels that fold constants.
     pub table: &'a KernelBindingTable,
+    /// Where they run.
     pub device: &'a Arc<dyn Device>,
+    /// What folded constants are reserved from.
     pub budget: &'a Arc<Budget>,
+    /// The threads that run tiles.
     pub pool: &'a Pool,
     /// Passes that do not run.
     pub disabled: PassSet,
@@ -82,6 +87,7 @@ pub struct PassCtx<'a> {
 /// A graph after the passes.
 #[derive(Debug)]
 pub struct Rewritten {
+    /// What the passes made: the graph that was given where nothing changed.
     pub graph: Arc<Graph>,
     /// The targets, as values of `graph`.
     pub targets: Vec<ValueId>,

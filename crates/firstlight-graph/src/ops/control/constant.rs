@@ -13,7 +13,7 @@ pub struct Const {
     pub tensor: Tensor,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Const",
     doc: "A value that is part of the model.",
     attributes: &[AttrDoc { name: "tensor", doc: "the value" }],

@@ -13,11 +13,13 @@ use std::sync::Arc;
 /// captures as their inputs, in that order, and give as many outputs as the node has.
 #[derive(Clone, Debug)]
 pub struct If {
+    /// Runs where the condition is true.
     pub then_branch: Arc<Graph>,
+    /// Runs where the condition is false.
     pub else_branch: Arc<Graph>,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "If",
     doc: "One of two subgraphs, chosen by a bool of one element.",
     attributes: &[

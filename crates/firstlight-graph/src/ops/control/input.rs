@@ -12,7 +12,7 @@ pub struct Input {
     pub index: u32,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Input",
     doc: "A value that the caller feeds.",
     attributes: &[AttrDoc { name: "index", doc: "position among the graph's inputs" }],

@@ -16,12 +16,13 @@ use std::sync::Arc;
 /// along a new first dimension.
 #[derive(Clone, Debug)]
 pub struct Loop {
+    /// One iteration.
     pub body: Arc<Graph>,
     /// How many values are carried from one iteration to the next.
     pub n_carried: usize,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Loop",
     doc: "A subgraph run again and again while a condition holds, at most a given number of times.",
     attributes: &[

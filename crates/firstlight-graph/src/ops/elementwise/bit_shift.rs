@@ -15,7 +15,7 @@ pub struct BitShift {
     pub right: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "BitShift",
     doc: "The bits of an integer moved, with broadcasting. To the right, a signed integer keeps its sign. By a negative \
           number of bits, or by all of them or more, what is left is 0, or -1 of a negative integer to the right.",

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct BitwiseAnd;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "BitwiseAnd",
     doc: "The bits set in both integers, with broadcasting.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct BitwiseXor;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "BitwiseXor",
     doc: "The bits set in just one of two integers, with broadcasting.",
     attributes: &[],

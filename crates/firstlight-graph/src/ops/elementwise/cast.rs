@@ -16,7 +16,7 @@ pub struct Cast {
     pub to: DType,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Cast",
     doc: "The elements converted to another type. Floats round to nearest, ties to even, and overflow to infinity \
           (integers reach 16-bit floats through f32). Floats to integers round toward zero; out of range they take \

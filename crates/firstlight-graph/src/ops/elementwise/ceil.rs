@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Ceil;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Ceil",
     doc: "The least integer that is not below `x`. NaN, infinities and -0 stay; between -1 and 0 it is -0.",
     attributes: &[],

@@ -21,7 +21,7 @@ impl Default for Celu {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Celu",
     doc: "`x` where it is not below 0, else `alpha * (e^(x / alpha) - 1)`. NaN and zeros stay; negative infinity gives `-alpha`.",
     attributes: &[AttrDoc { name: "alpha", doc: "what `x` is divided by, and `e^(x / alpha) - 1` multiplied by" }],

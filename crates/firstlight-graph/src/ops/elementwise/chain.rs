@@ -23,6 +23,7 @@ pub struct Elementwise {
 pub struct Step {
     /// An op that [`is_step`] takes.
     pub op: Op,
+    /// What each of the op's inputs is, in the op's order.
     pub operands: SmallVec<[Operand; 2]>,
 }
 
@@ -43,7 +44,7 @@ pub const MAX_STEPS: usize = 12;
 /// The most inputs that an [`Elementwise`] has.
 pub const MAX_INPUTS: usize = 8;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Elementwise",
     doc: "Elementwise ops that run as one, with broadcasting, each rounded as by itself. Made by passes.",
     attributes: &[AttrDoc {

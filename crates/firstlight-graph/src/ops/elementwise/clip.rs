@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Clip;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Clip",
     doc: "`x`, not below `min`, then not above `max`, so that `max` wins where it is less than `min`. A bound has one \
           element; one that is omitted, or NaN, does not bound. NaN stays NaN; of zeros, that of `x` is kept.",

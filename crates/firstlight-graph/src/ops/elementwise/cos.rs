@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Cos;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Cos",
     doc: "The cosine of an angle in radians, however large. NaN stays NaN, infinities give NaN.",
     attributes: &[],

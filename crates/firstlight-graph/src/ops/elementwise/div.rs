@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Div;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Div",
     doc: "Quotient of two tensors, element by element, with broadcasting. Integers round toward zero; `x / 0` of integers is 0, and the lowest value divided by -1 wraps to itself.",
     attributes: &[],

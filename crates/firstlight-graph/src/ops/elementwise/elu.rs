@@ -21,7 +21,7 @@ impl Default for Elu {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Elu",
     doc: "`x` where it is not below 0, else `alpha * (e^x - 1)`. NaN and zeros stay; negative infinity gives `-alpha`.",
     attributes: &[AttrDoc { name: "alpha", doc: "what `e^x - 1` is multiplied by" }],

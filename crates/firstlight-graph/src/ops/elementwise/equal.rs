@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Equal;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Equal",
     doc: "Whether elements are equal, with broadcasting. NaN equals nothing; -0 equals 0.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Erf;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Erf",
     doc: "The error function. NaN stays NaN, -0 stays -0, infinities give -1 and 1.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Exp;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Exp",
     doc: "`e` to the power of `x`. NaN stays NaN; infinities give 0 and infinity, as does what is out of range.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Floor;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Floor",
     doc: "The greatest integer that is not above `x`. NaN, infinities and -0 stay.",
     attributes: &[],

@@ -16,7 +16,7 @@ pub struct Gelu {
     pub tanh: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Gelu",
     doc: "`x / 2 * (1 + erf(x / sqrt(2)))`, or an approximation of it. NaN and zeros stay; infinity gives infinity, \
           negative infinity, which is multiplied by 0, NaN.",

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct GreaterOrEqual;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "GreaterOrEqual",
     doc: "Whether elements of the first tensor are at least those of the second, with broadcasting. False where either is NaN; -0 equals 0.",
     attributes: &[],

@@ -24,7 +24,7 @@ impl Default for HardSigmoid {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "HardSigmoid",
     doc: "`alpha * x + beta`, product and sum rounded one by one, not above 1 and not below 0. NaN stays NaN; infinities \
           give 0 and 1.",

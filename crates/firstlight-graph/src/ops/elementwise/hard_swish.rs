@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct HardSwish;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "HardSwish",
     doc: "`x` times `x / 6 + 1 / 2`, the latter not above 1 and not below 0; `x / 6` is a product with the nearest number \
           to 1/6, and each step is rounded. NaN stays NaN; what is below -3 gives -0, but negative infinity, which is \

@@ -23,7 +23,7 @@ impl Default for IsInf {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "IsInf",
     doc: "Whether an element is infinite, of a sign that counts. Of the 8-bit types only f8e5m2 has infinities.",
     attributes: &[

@@ -21,7 +21,7 @@ impl Default for LeakyRelu {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "LeakyRelu",
     doc: "`x` where it is not below 0, else `alpha * x`. NaN, infinities and zeros stay.",
     attributes: &[AttrDoc { name: "alpha", doc: "what `x` is multiplied by where it is below 0" }],

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LessOrEqual;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "LessOrEqual",
     doc: "Whether elements of the first tensor are at most those of the second, with broadcasting. False where either is NaN; -0 equals 0.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Log;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Log",
     doc: "The natural logarithm. NaN stays NaN, zeros give negative infinity, what is below 0 NaN, infinity infinity.",
     attributes: &[],

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Max;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Max",
     doc: "The greater of two elements, with broadcasting. NaN wins; of zeros of both signs the first operand's is kept.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Mish;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Mish",
     doc: "`x * tanh(ln(1 + e^x))`, without overflow. NaN, infinity and zeros stay; negative infinity, which is multiplied by 0, gives NaN.",
     attributes: &[],

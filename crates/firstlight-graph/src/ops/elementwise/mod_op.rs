@@ -17,7 +17,7 @@ pub struct Mod {
     pub fmod: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Mod",
     doc: "Remainder of a division, element by element, with broadcasting. An integer modulo 0 is 0; a float modulo 0 and \
           an infinity modulo anything are NaN; a finite float modulo an infinity is itself, or the infinity where \

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Mul;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Mul",
     doc: "Product of two tensors, element by element, with broadcasting. Integers wrap.",
     attributes: &[],

@@ -15,7 +15,7 @@ pub struct Neg;
 const SIGNED: &[DType] =
     &[DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16, DType::I8];
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Neg",
     doc: "The value with the other sign. NaN stays NaN, zeros change their sign; the least integer of a type stays.",
     attributes: &[],

@@ -14,7 +14,7 @@ pub struct PRelu;
 
 const TYPES: &[DType] = &[F32, F64, F16, BF16, I64, I32, U64, U32];
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "PRelu",
     doc: "`x` where it is not negative, `slope * x` where it is. The slope broadcasts to `x`, never the other way. NaN \
           stays NaN; integers wrap.",

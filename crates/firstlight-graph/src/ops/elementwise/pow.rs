@@ -15,7 +15,7 @@ pub struct Pow;
 
 const BASES: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32];
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Pow",
     doc: "X to the power of Y, element by element, with broadcasting; the result has X's type. Integers wrap; an \
           integer to a negative power rounds toward zero, and 0 to a negative power is 0. An integer to a floating \

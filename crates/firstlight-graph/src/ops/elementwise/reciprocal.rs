@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Reciprocal;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Reciprocal",
     doc: "`1 / x`, correctly rounded. NaN stays NaN, zeros give infinities of their sign.",
     attributes: &[],

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Relu;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Relu",
     doc: "`x` where it is above 0, else 0. NaN stays NaN; -0 gives 0.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Round;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Round",
     doc: "The nearest integer, the even one of two. NaN, infinities and -0 stay; from -0.5 to 0 it is -0.",
     attributes: &[],

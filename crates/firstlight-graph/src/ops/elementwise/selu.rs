@@ -23,7 +23,7 @@ impl Default for Selu {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Selu",
     doc: "`gamma` times `x` where it is not below 0, else `gamma` times `alpha * (e^x - 1)`. NaN and zeros stay; negative infinity gives `-gamma * alpha`.",
     attributes: &[

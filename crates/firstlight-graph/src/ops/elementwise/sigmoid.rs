@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Sigmoid;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Sigmoid",
     doc: "`1 / (1 + exp(-x))`. NaN stays NaN; infinities give 0 and 1.",
     attributes: &[],

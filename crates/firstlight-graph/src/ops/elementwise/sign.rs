@@ -14,7 +14,7 @@ use std::ops::Neg;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Sign;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Sign",
     doc: "1, 0 or -1, as `x` is above, at or below 0. NaN stays NaN; zeros give 0.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Sin;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Sin",
     doc: "The sine of an angle in radians, however large. NaN stays NaN, -0 stays -0, infinities give NaN.",
     attributes: &[],

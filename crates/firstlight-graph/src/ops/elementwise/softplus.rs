@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Softplus;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Softplus",
     doc: "`ln(1 + e^x)`, without overflow. NaN stays NaN; infinities give 0 and infinity.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Softsign;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Softsign",
     doc: "`x / (1 + |x|)`, sum and quotient rounded one by one. NaN and zeros stay; infinities give NaN.",
     attributes: &[],

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Sqrt;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Sqrt",
     doc: "The square root, correctly rounded. Negative elements give NaN; -0 stays -0.",
     attributes: &[],

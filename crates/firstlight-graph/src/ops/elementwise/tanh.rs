@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Tanh;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Tanh",
     doc: "The hyperbolic tangent. NaN stays NaN, -0 stays -0, infinities give -1 and 1.",
     attributes: &[],

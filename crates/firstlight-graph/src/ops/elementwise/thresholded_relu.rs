@@ -21,7 +21,7 @@ impl Default for ThresholdedRelu {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ThresholdedRelu",
     doc: "`x` where it is above `alpha`, else 0. NaN gives 0.",
     attributes: &[AttrDoc { name: "alpha", doc: "what `x` is compared with" }],

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Where;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Where",
     doc: "Elements of X where the condition holds, else of Y, with broadcasting of all three.",
     attributes: &[],

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Xor;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Xor",
     doc: "Whether exactly one element is true, with broadcasting.",
     attributes: &[],

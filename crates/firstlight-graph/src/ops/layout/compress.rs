@@ -14,7 +14,7 @@ pub struct Compress {
     pub axis: Option<i64>,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Compress",
     doc: "The slices of a tensor along one axis, or its elements in order, for which a condition holds. What the \
           condition does not reach is left out.",

@@ -14,7 +14,7 @@ pub struct Concat {
     pub axis: i64,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Concat",
     doc: "Tensors joined along one axis. All other sizes must be equal; empty tensors join like others.",
     attributes: &[AttrDoc { name: "axis", doc: "the axis to join along; negative counts from the last" }],

@@ -93,7 +93,7 @@ pub(super) fn copy_blocks(ctx: &mut RefCtx<'_>, geometry: &BlockGeometry) -> Res
     copy_view(ctx, &TensorView::new(input.dtype(), layout, &bytes))
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "DepthToSpace",
     doc: "Blocks of channels laid out as squares of pixels. The inverse of SpaceToDepth.",
     attributes: BLOCK_ATTRIBUTES,

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Expand;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Expand",
     doc: "A tensor broadcast to a given shape. A wanted size of 1, or a rank below the input's, keeps the input's sizes.",
     attributes: &[],

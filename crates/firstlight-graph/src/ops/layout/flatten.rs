@@ -20,7 +20,7 @@ impl Default for Flatten {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Flatten",
     doc: "The same elements as a matrix: dimensions before an axis, and the others, multiplied out. No dimensions give 1.",
     attributes: &[AttrDoc { name: "axis", doc: "the first dimension of the columns; negative counts from the rank" }],

@@ -14,7 +14,7 @@ pub struct Gather {
     pub axis: i64,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Gather",
     doc: "Slices of a tensor along one axis, chosen by indices; the indices' dimensions take the axis's place. \
           Negative indices count from the end; one outside the axis is an error.",
@@ -49,9 +49,11 @@ impl OpDef for Gather {
 /// How [`Gather`] walks its data: `outer` blocks of `size` slices of `inner` elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatherGeometry {
+    /// Places before the gathered axis.
     pub outer: usize,
     /// Size of the gathered axis.
     pub size: usize,
+    /// Elements of a slice: the places after the gathered axis.
     pub inner: usize,
     /// Shape of the output.
     pub dims: Shape,

@@ -14,7 +14,7 @@ pub struct GatherElements {
     pub axis: i64,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "GatherElements",
     doc: "Elements of a tensor, each chosen along one axis by the index at its place. The output has the indices' \
           shape. Negative indices count from the end; one outside the axis is an error.",

@@ -14,7 +14,7 @@ pub struct GatherND {
     pub batch_dims: usize,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "GatherND",
     doc: "Slices of a tensor, each chosen by a tuple of indices: the last dimension of `indices` holds the tuples, which \
           index the data's dimensions from `batch_dims` on. Negative indices count from the end; one outside its \

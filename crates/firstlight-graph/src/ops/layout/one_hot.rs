@@ -20,7 +20,7 @@ impl Default for OneHot {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "OneHot",
     doc: "Rows of `depth` elements, one for each index, along a new axis: `values[1]` at the index, `values[0]` \
           elsewhere. Negative indices count from the end; one outside the row leaves it without.",
@@ -64,8 +64,11 @@ impl OpDef for OneHot {
 /// How rows lie in an output: `outer` blocks of `depth` by `inner` elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneHotGeometry {
+    /// Indices before the new axis.
     pub outer: usize,
+    /// Size of the new axis.
     pub depth: usize,
+    /// Indices after the new axis.
     pub inner: usize,
     /// Shape of the output.
     pub dims: Shape,

@@ -28,7 +28,7 @@ pub enum PadMode {
     Wrap,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Pad",
     doc: "A tensor with elements added at both ends of its axes. Negative pads remove elements, before others are added.",
     attributes: &[AttrDoc { name: "mode", doc: "where added elements come from: constant, reflect, edge or wrap" }],

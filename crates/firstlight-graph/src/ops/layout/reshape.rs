@@ -13,7 +13,7 @@ pub struct Reshape {
     pub allow_zero: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Reshape",
     doc: "The same elements under another shape. One wanted size may be -1: it takes what is left.",
     attributes: &[AttrDoc {

@@ -14,7 +14,7 @@ pub struct ReverseSequence {
     pub batch_first: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReverseSequence",
     doc: "Sequences of a batch, each with as many of its first elements in reverse as `sequence_lens` says; the others \
           stay in place.",

@@ -18,7 +18,7 @@ pub struct ScatterElements {
     pub reduction: Reduction,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ScatterElements",
     doc: "A tensor with elements updated, each chosen along one axis by the index at its update's place. Updates are \
           applied in their order, one by one. Negative indices count from the end; one outside the axis is an error.",

@@ -16,7 +16,7 @@ pub struct ScatterND {
     pub reduction: Reduction,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ScatterND",
     doc: "A tensor with slices updated, each chosen by a tuple of indices, which the last dimension of `indices` holds. \
           Updates are applied in their order, one by one. Negative indices count from the end; one outside its \

@@ -15,7 +15,7 @@ const fn bound(name: &'static str, arity: Arity) -> Param {
     Param { name, ty: TypeRef::Var(1), arity }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Slice",
     doc: "Every `step`-th element from `start` to `end` along some axes. Negative bounds count from the end; bounds \
           beyond the tensor are moved to its ends; a negative step walks backwards.",

@@ -17,7 +17,7 @@ pub struct SpaceToDepth {
     pub order: BlockOrder,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "SpaceToDepth",
     doc: "Squares of pixels laid out as blocks of channels. The inverse of DepthToSpace.",
     attributes: BLOCK_ATTRIBUTES,

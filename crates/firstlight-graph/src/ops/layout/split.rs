@@ -17,7 +17,7 @@ pub struct Split {
 /// Sizes of parts along the axis.
 pub type Sizes = SmallVec<[usize; 8]>;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Split",
     doc: "A tensor cut into parts along one axis, one an output. Without sizes the parts are as large as can be and \
           equal, but for the last, which may be smaller; it is an error if nothing is left for the last to be cut from.",

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Squeeze;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Squeeze",
     doc: "The same elements without the given axes, whose sizes must be 1; without all axes of size 1 when none are given.",
     attributes: &[],

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Tile;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Tile",
     doc: "A tensor repeated along each of its dimensions, as often as `repeats` says for it; 0 times gives an empty \
           tensor.",

@@ -14,7 +14,7 @@ pub struct Transpose {
     pub perm: Option<Vec<i64>>,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Transpose",
     doc: "A tensor with its axes in another order.",
     attributes: &[AttrDoc {

@@ -15,7 +15,7 @@ pub struct Trilu {
     pub upper: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Trilu",
     doc: "The upper or lower triangle of the matrices in the last two dimensions; zeros elsewhere. The triangle \
           includes diagonal `k`: 0 (the default) is the main one, positive ones lie above it.",

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Unsqueeze;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Unsqueeze",
     doc: "The same elements with axes of size 1 put in. The axes are those of the result; negative ones count from its last.",
     attributes: &[],

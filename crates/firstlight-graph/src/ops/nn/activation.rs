@@ -7,34 +7,44 @@ use crate::OpError;
 pub enum Activation {
     /// `1 / (1 + e^-x)`
     Sigmoid,
+    /// The hyperbolic tangent
     Tanh,
     /// `max(x, 0)`
     Relu,
     /// `alpha x + beta`
     Affine {
+        /// The slope.
         alpha: f32,
+        /// The value at 0.
         beta: f32,
     },
     /// `x` where it is at least 0, else `alpha x`
     LeakyRelu {
+        /// The slope below 0.
         alpha: f32,
     },
     /// `x` where it is at least `alpha`, else 0
     ThresholdedRelu {
+        /// Where `x` begins to pass.
         alpha: f32,
     },
     /// `alpha tanh(beta x)`
     ScaledTanh {
+        /// The limit far above 0.
         alpha: f32,
+        /// The steepness.
         beta: f32,
     },
     /// `alpha x + beta` within 0 and 1
     HardSigmoid {
+        /// The slope before the limits.
         alpha: f32,
+        /// The value at 0.
         beta: f32,
     },
     /// `x` where it is at least 0, else `alpha (e^x - 1)`
     Elu {
+        /// Minus the limit far below 0.
         alpha: f32,
     },
     /// `x / (1 + |x|)`

@@ -34,7 +34,7 @@ pub struct AveragePool {
     pub strides: Vec<i64>,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "AveragePool",
     doc: "The mean of each window: of its elements in the input, or, if count_include_pad, of those and the padding's \
           zeros. What of a last window lies behind the padding never counts. A window of nothing gives NaN.",

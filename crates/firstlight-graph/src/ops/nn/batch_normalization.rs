@@ -29,7 +29,7 @@ impl Default for BatchNormalization {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "BatchNormalization",
     doc: "Elements shifted and scaled by the given statistics of their channel: `x * factor + offset` with `factor = \
           scale / sqrt(var + epsilon)` and `offset = B - mean * factor`, each operation rounded, in f64 where an input \

@@ -46,7 +46,7 @@ impl Default for Conv {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Conv",
     doc: "Convolution over any number of spatial dimensions, in groups, with an optional bias. Padding multiplies as 0.",
     attributes: &[
@@ -123,7 +123,9 @@ impl OpDef for Conv {
 /// A convolution with everything resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvGeometry {
+    /// Samples, each convolved by itself.
     pub batch: usize,
+    /// Groups, whose channels do not mix.
     pub group: usize,
     /// Channels of the input, all groups together.
     pub in_channels: usize,

@@ -49,7 +49,7 @@ impl Default for ConvTranspose {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ConvTranspose",
     doc: "Transposed convolution over any number of spatial dimensions, in groups, with an optional bias. Output elements that no \
           pixel reaches are the bias. An `output_shape` beyond what pixels reach adds such elements at the end.",
@@ -166,7 +166,9 @@ impl TransposedDim {
 /// A transposed convolution with everything resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvTransposeGeometry {
+    /// Samples, each convolved by itself.
     pub batch: usize,
+    /// Groups, whose channels do not mix.
     pub group: usize,
     /// Channels of the input, all groups together.
     pub in_channels: usize,

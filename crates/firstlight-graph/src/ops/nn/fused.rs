@@ -29,7 +29,7 @@ pub struct Fused {
 /// Index of the input that is added to the base's result. Inputs of the steps follow it.
 pub const ADDEND: usize = 3;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Fused",
     doc: "A Conv, Gemm or MatMul, then the sum with `addend` where it is given, then Relu where `relu` is true, then the \
           elementwise ops of `then`; each rounded as by an op of its own. What the result is combined with broadcasts to \

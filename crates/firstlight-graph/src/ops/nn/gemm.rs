@@ -28,7 +28,7 @@ impl Default for Gemm {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Gemm",
     doc: "A scaled matrix product plus a scaled matrix: `alpha A B + beta C`, where C broadcasts and may be omitted. \
           For integers alpha and beta must be whole, and sums wrap.",
@@ -105,8 +105,11 @@ impl OpDef for Gemm {
 /// Sizes of a [`Gemm`]: A is `m` by `k`, B `k` by `n`, once transposed as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GemmGeometry {
+    /// Rows of A and of the result.
     pub m: usize,
+    /// Columns of A and rows of B: the length of each dot product.
     pub k: usize,
+    /// Columns of B and of the result.
     pub n: usize,
     /// Elements of A from one row to the next and from one column to the next.
     pub a_strides: (usize, usize),

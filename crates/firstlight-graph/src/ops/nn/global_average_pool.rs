@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct GlobalAveragePool;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "GlobalAveragePool",
     doc: "The mean of each channel over all spatial dimensions, whose sizes become 1. The mean of nothing is NaN.",
     attributes: &[],

@@ -25,7 +25,7 @@ impl Default for GlobalLpPool {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "GlobalLpPool",
     doc: "The p-norm of each channel over all spatial dimensions, whose sizes become 1. The norm of nothing is 0.",
     attributes: &[AttrDoc { name: "p", doc: "the norm's exponent, 1 or more" }],

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct GlobalMaxPool;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "GlobalMaxPool",
     doc: "The greatest element of each channel over all spatial dimensions, whose sizes become 1. NaN wins over all others, as in ReduceMax. Of nothing it is negative infinity.",
     attributes: &[],

@@ -33,9 +33,12 @@ pub struct LSTM {
 /// Which way a recurrent op reads its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Direction {
+    /// From the first element to the last.
     #[default]
     Forward,
+    /// From the last element to the first.
     Reverse,
+    /// Both, forward first, each with its own weights.
     Bidirectional,
 }
 
@@ -43,7 +46,7 @@ const fn optional(name: &'static str) -> Param {
     Param { name, ty: TypeRef::Var(0), arity: Arity::Optional }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "LSTM",
     doc: "A long short-term memory over a sequence, in one direction or both. Beyond a sequence's own length outputs \
           are 0, and the last states are those at its end.",
@@ -151,7 +154,9 @@ impl OpDef for LSTM {
 /// Sizes of an [`LSTM`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LstmGeometry {
+    /// Elements of the longest sequence.
     pub seq: usize,
+    /// Sequences.
     pub batch: usize,
     /// Size of one element of the sequence.
     pub input: usize,
@@ -159,6 +164,7 @@ pub struct LstmGeometry {
     pub hidden: usize,
     /// 1 or 2.
     pub directions: usize,
+    /// True where batch comes before sequence in the shapes (`layout` 1).
     pub batch_first: bool,
 }
 
@@ -236,8 +242,11 @@ impl Direction {
 /// The functions of one direction: f for the gates, g for the candidate, h for the state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LstmActivations {
+    /// Of the input, output and forget gates.
     pub f: Activation,
+    /// Of the candidate for the cell.
     pub g: Activation,
+    /// Of the cell, before the output gate scales it.
     pub h: Activation,
 }
 

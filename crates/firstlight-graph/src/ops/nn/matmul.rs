@@ -19,7 +19,7 @@ pub struct MatMul {
     pub transpose_b: bool,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "MatMul",
     doc: "Matrix product by NumPy's rules: leading dimensions broadcast; a vector is a row on the left and a column on \
           the right, and loses that dimension in the result. Integers wrap.",
@@ -70,8 +70,11 @@ impl OpDef for MatMul {
 /// Sizes of a [`MatMul`]: for each place of `batch` an `m` by `k` matrix times a `k` by `n` one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatMulGeometry {
+    /// Rows of A and of the result.
     pub m: usize,
+    /// Columns of A and rows of B: the length of each dot product.
     pub k: usize,
+    /// Columns of B and of the result.
     pub n: usize,
     /// Broadcast leading dimensions.
     pub batch: Shape,

@@ -41,7 +41,7 @@ pub enum StorageOrder {
 /// Element types that pooling takes.
 const POOLED: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::BF16, DType::I8, DType::U8];
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "MaxPool",
     doc: "The largest element of each window, and where it is: the first such element's index in the whole input. \
           Padding and NaN are passed over; a window of nothing else gives the type's least value, and -1 as index \

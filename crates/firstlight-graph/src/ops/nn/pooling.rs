@@ -10,7 +10,9 @@ use std::ops::Range;
 /// A pooling with everything resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolGeometry {
+    /// Samples, each pooled by itself.
     pub batch: usize,
+    /// Channels, each pooled by itself.
     pub channels: usize,
     /// Windows along each spatial dimension.
     pub spatial: SmallVec<[WindowDim; 3]>,

@@ -58,7 +58,9 @@ pub struct AxisMap {
     pub scale: f64,
     /// Begin and end of the region of the input, in shares of it; of no concern to modes that know no region.
     pub region: [f64; 2],
+    /// Where in the input an element of the output is read from.
     pub coordinates: Coordinates,
+    /// What the neighbours of that place weigh.
     pub filter: Filter,
     /// The filter is as much wider as the output is smaller.
     pub antialias: bool,

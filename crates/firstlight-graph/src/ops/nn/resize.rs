@@ -62,7 +62,7 @@ impl Default for Resize {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Resize",
     doc: "A tensor sampled to other sizes: by `scales`, whose products with the sizes are rounded down, or to `sizes`. \
           `roi` holds the begins and then the ends of the region that tf_crop_and_resize samples.",

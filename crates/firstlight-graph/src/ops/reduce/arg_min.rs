@@ -28,7 +28,7 @@ impl Default for ArgMin {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ArgMin",
     doc: "The index of the least element along one axis, which must not be empty. NaN wins over all others; of equal \
           elements (+0 and -0 are) the first is taken, or the last.",

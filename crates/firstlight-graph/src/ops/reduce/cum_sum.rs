@@ -22,7 +22,7 @@ pub struct CumSum {
 
 const TYPES: &[DType] = &[F32, F64, F16, BF16, I64, I32, U64, U32];
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "CumSum",
     doc: "Running sums along one axis, from +0, one element after the other. 16-bit floats are summed in f32, and each \
           sum is rounded; integers wrap.",

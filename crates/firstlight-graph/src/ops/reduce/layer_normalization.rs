@@ -31,7 +31,7 @@ impl Default for LayerNormalization {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "LayerNormalization",
     doc: "Elements shifted and scaled to mean 0 and variance 1 over the axes from `axis` on, then by Scale and B, \
           which broadcast to X. The deviations from the mean are squared, not the elements. 16-bit floats are \

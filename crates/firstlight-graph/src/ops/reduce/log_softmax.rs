@@ -28,7 +28,7 @@ impl Default for LogSoftmax {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "LogSoftmax",
     doc: "Logarithms of the exponentials along one axis, scaled to add up to 1: `x - max - log(sum(exp(x - max)))`. A row \
           that holds NaN or positive infinity, or nothing but negative infinity, gives NaN.",

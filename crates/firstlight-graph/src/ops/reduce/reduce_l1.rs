@@ -26,7 +26,7 @@ impl Default for ReduceL1 {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceL1",
     doc: "The sum of absolute values along the given axes, which may count from the end. Integers wrap. The norm of no elements is 0.",
     attributes: along::ATTRIBUTES,

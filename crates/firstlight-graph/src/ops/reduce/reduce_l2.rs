@@ -26,7 +26,7 @@ impl Default for ReduceL2 {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceL2",
     doc: "The square root of the sum of squares along the given axes, which may count from the end. The sum of integers wraps; its root, taken in f64, is rounded toward zero. The norm of no elements is 0.",
     attributes: along::ATTRIBUTES,

@@ -26,7 +26,7 @@ impl Default for ReduceLogSum {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceLogSum",
     doc: "The natural logarithm of the sum along the given axes, which may count from the end. The sum of integers wraps; its logarithm, taken in f64, is rounded toward zero, and that of 0 or less is the least integer or 0. The result of no elements is negative infinity.",
     attributes: along::ATTRIBUTES,

@@ -26,7 +26,7 @@ impl Default for ReduceLogSumExp {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceLogSumExp",
     doc: "The natural logarithm of the sum of exponentials along the given axes, which may count from the end; the greatest element is taken out first, so that nothing overflows. Integers are computed in f64 and rounded toward zero. The result of no elements is negative infinity.",
     attributes: along::ATTRIBUTES,

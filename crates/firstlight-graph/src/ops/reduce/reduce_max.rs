@@ -26,7 +26,7 @@ impl Default for ReduceMax {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceMax",
     doc: "The greatest element along the given axes, which may count from the end. NaN wins over all others. Of bools it is true when any is. Of no elements it is negative infinity, the least value of an integer type, or false.",
     attributes: along::ATTRIBUTES,

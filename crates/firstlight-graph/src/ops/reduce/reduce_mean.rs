@@ -28,7 +28,7 @@ impl Default for ReduceMean {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceMean",
     doc: "The mean along the given axes, which may count from the end. The mean of integers is exact and rounds \
           toward zero. The mean of no elements is NaN, and 0 for integers.",

@@ -26,7 +26,7 @@ impl Default for ReduceMin {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceMin",
     doc: "The least element along the given axes, which may count from the end. NaN wins over all others. Of bools it is true when every one is. Of no elements it is positive infinity, the greatest value of an integer type, or true.",
     attributes: along::ATTRIBUTES,

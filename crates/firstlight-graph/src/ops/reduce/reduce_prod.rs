@@ -26,7 +26,7 @@ impl Default for ReduceProd {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceProd",
     doc: "The product along the given axes, which may count from the end. Integers wrap. The product of no elements is 1.",
     attributes: along::ATTRIBUTES,

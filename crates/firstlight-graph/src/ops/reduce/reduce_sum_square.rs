@@ -26,7 +26,7 @@ impl Default for ReduceSumSquare {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ReduceSumSquare",
     doc: "The sum of squares along the given axes, which may count from the end. Integers wrap. The sum of no elements is 0.",
     attributes: along::ATTRIBUTES,

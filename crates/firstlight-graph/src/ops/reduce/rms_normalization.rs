@@ -31,7 +31,7 @@ impl Default for RMSNormalization {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "RMSNormalization",
     doc: "Elements divided by the root of the mean of their squares over the axes from `axis` on, then multiplied by \
           scale, which broadcasts to X and gives the result its type. 16-bit floats are computed in f32 and rounded once \

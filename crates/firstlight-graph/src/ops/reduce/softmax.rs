@@ -28,7 +28,7 @@ impl Default for Softmax {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Softmax",
     doc: "Exponentials along one axis, scaled to add up to 1: `exp(x - max) / sum(exp(x - max))`. A row that holds \
           NaN or positive infinity, or nothing but negative infinity, gives NaN.",

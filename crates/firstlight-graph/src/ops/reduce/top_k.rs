@@ -29,7 +29,7 @@ impl Default for TopK {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "TopK",
     doc: "The K greatest (or least) elements along one axis, best first, and their indices along it. Of equal elements \
           (+0 and -0 are) the one of the lower index comes first. NaN counts as greater than all others. K is one \

@@ -23,7 +23,7 @@ impl Default for ConstantOfShape {
     }
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "ConstantOfShape",
     doc: "A tensor of the given shape, filled with one value. An empty shape gives a scalar.",
     attributes: &[AttrDoc { name: "value", doc: "the value, a tensor of one element; its type is the result's" }],

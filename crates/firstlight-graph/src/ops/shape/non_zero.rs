@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct NonZero;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "NonZero",
     doc: "The indices of the elements that are not zero (or not false), in row-major order: one row a dimension, one \
           column an element. NaN is not zero, -0 is. A scalar gives no rows, and one column where it is not zero.",

@@ -16,7 +16,7 @@ pub struct Range;
 
 const TYPES: &[DType] = &[DType::F32, DType::F64, DType::F16, DType::BF16, DType::I64, DType::I32, DType::I16];
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Range",
     doc: "`start + i * delta` for each `i` below `ceil((limit - start) / delta)`; nothing where that is negative. \
           16-bit floats are computed in f32. For floats the quotient is taken in f64.",

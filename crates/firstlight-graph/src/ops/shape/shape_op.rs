@@ -16,7 +16,7 @@ pub struct Shape {
     pub end: Option<i64>,
 }
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Shape",
     doc: "The sizes of the input's dimensions from `start` up to and without `end`. Both are cut to the rank; the \
           result is empty where they cross.",

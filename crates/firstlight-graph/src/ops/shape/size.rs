@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Size;
 
-pub const INFO: OpInfo = OpInfo {
+pub(crate) const INFO: OpInfo = OpInfo {
     name: "Size",
     doc: "The input's number of elements; 1 for a scalar.",
     attributes: &[],
