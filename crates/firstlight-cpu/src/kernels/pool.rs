@@ -68,6 +68,7 @@ pub(super) fn is_plane(query: &KernelQuery<'_>) -> bool {
     let geometry = match query.op {
         Op::MaxPool(op) => op.geometry(&x.dims),
         Op::AveragePool(op) => op.geometry(&x.dims),
+        Op::LpPool(op) => op.geometry(&x.dims),
         _ => return false,
     };
     query.outputs.len() == 1 && geometry.is_ok_and(|geometry| planes_of(&geometry).is_some())
