@@ -9,7 +9,8 @@ use crate::args::Args;
 use crate::project::{Failure, Project, make_folder, read_json, run, write};
 use crate::python;
 
-const BASELINE: &str = "crates/conformance/suite/baseline.json";
+/// What each case of the suite came to when it was last recorded.
+pub(crate) const BASELINE: &str = "crates/conformance/suite/baseline.json";
 /// The program that answers the suite, and the crate it is built from.
 pub(crate) const CONFORMANCE: &str = "firstlight-conformance";
 /// The program that users run, and the crate it is built from.

@@ -24,6 +24,8 @@ Environment:
   NO_COLOR                                 when set, nothing is coloured
 
 Examples:
+  $ firstlight demo
+  $ firstlight check model.onnx
   $ firstlight run model.onnx --random
   $ firstlight help run
 ";
@@ -75,7 +77,7 @@ pub(crate) enum PipelineArg {
 impl ModelArgs {
     /// Loads the model with the options of the command line, and these values besides its outputs.
     pub(crate) fn load(&self, keep: &[String]) -> Result<Session, Failure> {
-        let session = self.builder(keep)?.load(&self.model)?;
+        let session = self.builder(keep)?.load(&self.model).map_err(|error| Failure::of_model(&self.model, error))?;
         for warning in session.warnings() {
             crate::print::warning(warning);
         }

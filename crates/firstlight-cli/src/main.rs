@@ -21,6 +21,8 @@ mod verbs;
 
 use args::Cli;
 use clap::Parser;
+use firstlight::{Error, InputProblem, LoadError};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Why the program ends with something other than success; the message is for standard error.
@@ -49,11 +51,31 @@ fn main() -> ExitCode {
     }
 }
 
-impl From<firstlight::Error> for Failure {
-    fn from(error: firstlight::Error) -> Failure {
-        match error {
-            firstlight::Error::Option { .. } => Failure::BadUse(error.to_string()),
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match &error {
+            Error::Option { .. } => Failure::BadUse(error.to_string()),
+            Error::Input { name, problem: InputProblem::Missing } => {
+                Failure::Failed(format!("{error}: feed it with --input {name}=FILE, or let --random make it up"))
+            }
             _ => Failure::Failed(error.to_string()),
         }
     }
+}
+
+impl Failure {
+    /// Of loading a model file: its path comes first, where the error names no file itself.
+    pub(crate) fn of_model(path: &Path, error: Error) -> Failure {
+        match error {
+            Error::Load(LoadError::Io { .. }) => error.into(),
+            Error::Load(error) => Failure::Failed(format!("{}: {error}", path.display())),
+            error => error.into(),
+        }
+    }
+}
+
+/// Makes a folder and those above it; one that is there is fine.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path)
+        .map_err(|error| Failure::Failed(format!("{}: cannot make this folder: {error}", path.display())))
 }

@@ -2,6 +2,7 @@
 //!
 //! Nothing is shown where standard error is no terminal, nor of work that is done within a second.
 
+use firstlight::core::Op;
 use firstlight::{Event, EventSink, Session};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,12 @@ use std::time::{Duration, Instant};
 const QUIET: Duration = Duration::from_secs(1);
 /// Time between two changes of the line.
 const PACE: Duration = Duration::from_millis(100);
+
+/// How many nodes of a model compute something.
+pub(crate) fn n_nodes(session: &Session) -> usize {
+    let is_value = |op: &Op| matches!(op, Op::Const(_) | Op::Input(_));
+    session.graph().nodes().iter().filter(|node| !is_value(&node.op)).count()
+}
 
 /// A line that tells how much is done; gone when dropped.
 #[derive(Debug)]
@@ -34,10 +41,7 @@ impl Progress {
 
     /// Of the first run of a session: nodes compiled.
     pub(crate) fn of_first_run(session: &Session) -> Progress {
-        let is_step =
-            |op: &firstlight::core::Op| !matches!(op, firstlight::core::Op::Const(_) | firstlight::core::Op::Input(_));
-        let n_nodes = session.graph().nodes().iter().filter(|node| is_step(&node.op)).count();
-        Progress::new("compiling and running", n_nodes)
+        Progress::new("compiling and running", n_nodes(session))
     }
 
     /// The sink to give to a run; none where nothing would be shown, so that the run tells nothing.

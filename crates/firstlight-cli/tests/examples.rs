@@ -39,6 +39,17 @@ fn every_verb_has_examples_and_they_work() {
 }
 
 #[test]
+fn every_verb_has_an_example_of_its_own_and_a_test() {
+    let tests = tests(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"));
+    for verb in verbs(&text(&firstlight(&[&"--help"]).stdout)) {
+        let page = text(&firstlight(&[&verb, &"--help"]).stdout);
+        let start = format!("firstlight {verb}");
+        assert!(examples(&page).iter().any(|(command, _)| command.starts_with(&start)), "no example of {verb}");
+        assert!(tests.contains(&format!("\"{verb}\"")), "no test runs {verb}");
+    }
+}
+
+#[test]
 fn examples_are_found_in_a_page() {
     let page = "Usage: x\n\nExamples:\n  Say so:\n  $ firstlight one\n\n  $ firstlight two \\\n      --three   # exit code 1\n";
     assert_eq!(examples(page), [("firstlight one".to_owned(), 0), ("firstlight two --three".to_owned(), 1)]);
@@ -70,6 +81,20 @@ fn shell(folder: &Path, command: &str) -> std::process::Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(folder).env("PATH", path).stdin(Stdio::null());
     shell.env_remove("FIRSTLIGHT_NUM_THREADS").env_remove("OMP_NUM_THREADS").output().unwrap()
+}
+
+/// The text of every test but this one, and of those in the folders below.
+fn tests(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all += &tests(&path);
+        } else if path.file_name() != Path::new(file!()).file_name() {
+            all += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+    all
 }
 
 /// The verbs that an overview lists.

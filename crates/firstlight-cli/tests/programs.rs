@@ -130,7 +130,8 @@ fn a_file_that_is_no_model_is_refused() {
     let message = refused(&folder, &prose);
     assert!(message.contains("model"), "{message}");
     let empty = folder.write("empty.onnx", b"");
-    assert!(refused(&folder, &empty).contains("no graph"));
+    let message = refused(&folder, &empty);
+    assert!(message.contains(&format!("error: {}: ", empty.display())) && message.contains("no graph"), "{message}");
     let whole = common::add_relu();
     for end in (0..whole.len()).step_by(7) {
         let cut = folder.write("cut.onnx", &whole[..end]);
@@ -250,6 +251,7 @@ fn inputs_must_be_what_the_model_declares() {
 
     let missing = fails(1, &[&"run", &model, &"-i", &x]);
     assert!(missing.contains("input \"z\": it is not given"), "{missing}");
+    assert!(missing.contains("--input z=FILE") && missing.contains("--random"), "{missing}");
     let unknown = fails(1, &[&"run", &model, &"-i", &x, &"-i", &z, &"-i", &give("q", &floats([1, 1]))]);
     assert!(unknown.contains("no such input") && unknown.contains("\"x\", \"z\""), "{unknown}");
     let twice = fails(1, &[&"run", &model, &"-i", &x, &"-i", &x, &"-i", &z]);
@@ -300,6 +302,7 @@ fn a_limit_that_is_too_small_is_refused_with_a_figure() {
         [&"run", &model, &"--random", &"--dim", &"N=4096", &"--memory-limit", &"100K"];
     let message = fails(1, &args);
     assert!(message.contains("memory limit of 102400 bytes") && message.contains("raise the limit to"), "{message}");
+    assert!(message.contains("error: inputs of the run: "), "{message}");
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub struct NodeError {
 
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.op == "Input" {
+            return write!(f, "inputs of the run: {}", self.source);
+        }
         write!(f, "node {:?}, {}({}): {}", self.node, self.op, self.inputs.join(", "), self.source)
     }
 }

@@ -60,6 +60,11 @@ mod runtime;
 mod session;
 mod spec;
 
+/// The Rust of README.md compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub use binding::Binding;
 pub use buffer::{TensorBuf, TensorRef};
 pub use builder::{Check, SessionBuilder};

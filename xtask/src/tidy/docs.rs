@@ -1,7 +1,9 @@
 //! Pages: those that must be there, ARCHITECTURE.md names every crate, generated ones are fresh, the op table is in order.
 
-use super::Report;
+use serde_json::Value;
+
 use super::source::Source;
+use super::{Report, readme};
 use crate::args::Args;
 use crate::project::{Failure, Project, output, write};
 
@@ -29,7 +31,7 @@ pub(super) fn check(project: &Project, sources: &[Source], report: &mut Report) 
     if committed != ops_page(project)? {
         report.find(OPS_PAGE, "stale or missing: cargo xtask ops-page");
     }
-    Ok(())
+    readme::check(project, &catalog(project)?, report)
 }
 
 /// Writes the generated page.
@@ -40,8 +42,17 @@ pub(crate) fn ops_page_verb(project: &Project, args: Args) -> Result<(), Failure
 
 /// The page as the op table has it now.
 fn ops_page(project: &Project) -> Result<String, Failure> {
-    let words = ["run", "--quiet", "--package", "firstlight-cli", "--", "ops", "--markdown"];
-    output(&mut project.cargo(&words), "the generator of docs/ops.md")
+    ops(project, "--markdown")
+}
+
+/// Every op, as the program tells it to other programs.
+pub(super) fn catalog(project: &Project) -> Result<Value, Failure> {
+    serde_json::from_str(&ops(project, "--json")?).map_err(|e| Failure::Broken(format!("firstlight ops --json: {e}")))
+}
+
+fn ops(project: &Project, form: &str) -> Result<String, Failure> {
+    let words = ["run", "--quiet", "--package", "firstlight-cli", "--", "ops", form];
+    output(&mut project.cargo(&words), "firstlight ops")
 }
 
 /// The ops that a file's `op_table! { Name: path, ... }` lists, in its order.

@@ -3,6 +3,7 @@
 mod docs;
 mod licences;
 mod manifests;
+mod readme;
 mod rooms;
 mod source;
 mod text;
@@ -70,6 +71,7 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
     args.finish()?;
     if is_fix {
         unsafety::write_counts(project)?;
+        readme::write_counts(project, &docs::catalog(project)?)?;
     }
     println!("tidy: {}", check(project)?);
     Ok(())

@@ -4,9 +4,11 @@ use crate::args::{PipelineArg, threads};
 use crate::digits::{self, Answer, Classifier, HeldOut};
 use crate::draw::{self, Caption, Cell, Look};
 use crate::print::BAD;
+use crate::progress::n_nodes;
 use crate::random::Random;
 use crate::record::{Recorder, Span, Spans};
-use crate::{Failure, print, timeline};
+use crate::table::{count, size};
+use crate::{Failure, make_folder, print, timeline};
 use anstyle::Style;
 use clap::Args;
 use firstlight::{RunOptions, files};
@@ -15,14 +17,14 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Reads handwritten digits with a model that is part of the program, and shows how it ran.
+/// Reads handwritten digits with a model that is part of the program, and shows how that ran.
 ///
-/// The digits are drawn at random, by --seed, from those that were held out of training. They are read one at a time: the
+/// The digits are drawn by lot, by --seed, from those that were held out of training. They are read one at a time: the
 /// first run compiles the model while it executes it, as the two rows under the digits show; the others replay it.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// How many digits to show
+    /// How many digits to show, at most 360
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=360))]
     pub(crate) count: u16,
     /// Which digits to show: another number draws others
@@ -58,6 +60,10 @@ Examples:
   $ firstlight demo --save demo
   $ firstlight run demo/model.onnx --input demo/digits.npz
 ";
+
+/// What `--save` writes.
+const MODEL_FILE: &str = "model.onnx";
+const DIGITS_FILE: &str = "digits.npz";
 
 /// Reads digits, draws them and says how long each step took.
 pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
@@ -145,7 +151,8 @@ impl Demo<'_> {
     fn page(&self, look: Look, width: usize, timeline: &str) -> String {
         let (n_all, all_right) = (self.all.len(), n_right(&self.all));
         let mut text = format!(
-            "{} of the {n_all} handwritten digits that the model was not trained on (seed {}):\n\n{}\n",
+            "{} of {n_all} handwritten digits that were kept out of training (--seed {}).\n\
+             Under each: what the model reads, and how sure it is.\n\n{}\n",
             self.shown.len(),
             self.args.seed,
             self.digits(look, width),
@@ -161,26 +168,28 @@ impl Demo<'_> {
             100. * all_right as f64 / n_all as f64
         ));
         line(format_args!("The first run, compiled while it executed:\n\n{}", timeline.trim_end_matches('\n')));
+        let n_steps = self.spans.compiled.len();
         if let Some(first) = self.spans.ran.first() {
             let n_before = self.spans.compiled.iter().filter(|span| span.to <= first.from).count();
-            line(format_args!("The first kernel ran when {n_before} of {} were compiled.", self.spans.compiled.len()));
+            line(format_args!(
+                "The first step began when {n_before} of {n_steps} were compiled. In a gap it gets memory."
+            ));
         }
         let stats = self.classifier.session().stats();
         let [best, median] = self.later();
         line(format_args!(
-            "\n  load          {:>9}   {} KB of weights and {} nodes",
+            "\n  load           {:>8}   a model of {} with {} nodes",
             millis(self.load),
-            digits::MODEL.len() / 1000,
+            size(digits::MODEL.len()),
             self.n_nodes(),
         ));
         let first = self.shown.first().map(|shown| shown.time).unwrap_or_default();
         line(format_args!(
-            "  first answer  {:>9}   {} steps, compiled and run on {} threads",
+            "  first answer   {:>8}   {n_steps} steps, compiled and run on {}",
             millis(first),
-            self.spans.compiled.len(),
-            stats.threads,
+            count(stats.threads, "thread"),
         ));
-        line(format_args!("  later answers {:>9}   median of {n_all}; best {}", millis(median), millis(best)));
+        line(format_args!("  later answers  {:>8}   the median of {n_all}; the best {}", millis(median), millis(best)));
         line(format_args!("\n{}", self.next()));
         text
     }
@@ -200,25 +209,23 @@ impl Demo<'_> {
         draw::sheet(&self.shown.iter().map(cell).collect::<Vec<_>>(), look, width)
     }
 
+    /// What to try after this.
     fn next(&self) -> String {
-        let other = self.args.seed.wrapping_add(1);
-        let mut text = format!("Next:\n  firstlight demo --seed {other}\n");
-        let folder = match &self.args.save {
-            Some(folder) => folder.display().to_string(),
-            None => {
-                text.push_str("  firstlight demo --save demo         # writes the model and these digits to ./demo\n");
-                "demo".to_owned()
-            }
+        let folder = self.args.save.as_deref().unwrap_or(Path::new("demo"));
+        let (model, images) = (quoted(&folder.join(MODEL_FILE)), quoted(&folder.join(DIGITS_FILE)));
+        let first = match &self.args.save {
+            Some(_) => format!("The model and these digits are in {model} and {images}.\n\nNext:\n"),
+            None => "Next:\n  firstlight demo --save demo  # writes the model and these digits\n".to_owned(),
         };
-        let _ = write!(
-            text,
-            "  firstlight run {folder}/model.onnx --input {folder}/digits.npz --repeat 10\n  \
-             firstlight trace {folder}/model.onnx --input {folder}/digits.npz --out trace.json\n  \
-             firstlight help                     # what else there is, for models of your own\n\
-             From a checkout, `cargo run --release --` stands for `firstlight`, and\n\
-             `cargo install --path crates/firstlight-cli` installs it.\n"
-        );
-        text
+        format!(
+            "{first}  firstlight run {model} --input {images} --repeat 10\n  \
+             firstlight explain {model}\n  \
+             firstlight demo --seed {}\n  \
+             firstlight help  # what else there is, for models of your own\n\
+             In a checkout, `cargo run --release --` stands for `firstlight`;\n\
+             `cargo install --path crates/firstlight-cli` installs it.\n",
+            self.args.seed.wrapping_add(1)
+        )
     }
 
     /// The best and the median time of a run that replays.
@@ -229,7 +236,7 @@ impl Demo<'_> {
     }
 
     fn n_nodes(&self) -> usize {
-        self.classifier.session().graph().nodes().len()
+        n_nodes(self.classifier.session())
     }
 
     fn json(&self) -> Value {
@@ -245,7 +252,7 @@ impl Demo<'_> {
             "digits": self.shown.iter().map(Shown::json).collect::<Vec<_>>(),
             "n_right": n_right(&self.shown),
             "held_out": {"n_digits": self.all.len(), "n_right": n_right(&self.all)},
-            "model": {"n_bytes": digits::MODEL.len(), "n_nodes": self.n_nodes()},
+            "model": {"n_bytes": digits::MODEL.len(), "n_nodes": self.n_nodes(), "n_steps": self.spans.compiled.len()},
             "load_ms": ms(self.load),
             "first_ms": self.shown.first().map(|shown| ms(shown.time)),
             "later_ms": {"n_runs": self.all.len(), "median": ms(median), "best": ms(best)},
@@ -256,10 +263,10 @@ impl Demo<'_> {
     }
 
     fn save(&self, folder: &Path) -> Result<(), Failure> {
-        std::fs::create_dir_all(folder).map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
-        files::write(folder.join("model.onnx"), digits::MODEL)?;
+        make_folder(folder)?;
+        files::write(folder.join(MODEL_FILE), digits::MODEL)?;
         let images: Vec<_> = self.shown.iter().map(|shown| &self.held_out.images[shown.index]).collect();
-        Ok(files::write_npz(folder.join("digits.npz"), [("image", &digits::batch(&images)?)])?)
+        Ok(files::write_npz(folder.join(DIGITS_FILE), [("image", &digits::batch(&images)?)])?)
     }
 }
 
@@ -268,12 +275,19 @@ fn n_right(shown: &[Shown]) -> usize {
 }
 
 fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+    time.as_nanos() as f64 / 1e6
 }
 
-/// Milliseconds to two or three figures.
+/// Milliseconds with two or three decimals.
 fn millis(time: Duration) -> String {
     let ms = ms(time);
-    let n_decimals = if ms < 0.1 { 4 } else { 2 + usize::from(ms < 1.) };
+    let n_decimals = 2 + usize::from(ms < 1.);
     format!("{ms:.n_decimals$} ms")
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:+".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

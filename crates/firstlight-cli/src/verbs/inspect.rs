@@ -40,7 +40,7 @@ Examples:
 const MAX_SUBGRAPHS: usize = 12;
 
 pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
-    let told = firstlight::inspect(&args.model)?;
+    let told = firstlight::inspect(&args.model).map_err(|error| Failure::of_model(&args.model, error))?;
     if args.json {
         return print::json(&as_json(args, &told));
     }

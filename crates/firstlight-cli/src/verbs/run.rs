@@ -3,7 +3,7 @@
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
 use crate::progress::Progress;
-use crate::{Failure, print};
+use crate::{Failure, make_folder, print};
 use clap::Args;
 use firstlight::{DType, Outputs, RunOptions, Session, Tensor, bf16, f16, files};
 use serde_json::{Value, json};
@@ -136,7 +136,7 @@ fn write(outputs: &Outputs, to: &Path) -> Result<(), Failure> {
     if to.extension().is_some_and(|end| end.eq_ignore_ascii_case("npz")) {
         return Ok(files::write_npz(to, outputs.iter())?);
     }
-    std::fs::create_dir_all(to).map_err(|error| Failure::Failed(format!("{}: {error}", to.display())))?;
+    make_folder(to)?;
     for (name, tensor) in outputs.iter() {
         let stem = file_stem(name);
         // NumPy has no name for some element types; the other format holds all of them.

@@ -5,6 +5,7 @@
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
 use crate::record::{Record, Recorder, Spans};
+use crate::table::count;
 use crate::{Failure, print, svg, timeline};
 use clap::Args;
 use firstlight::{RunOptions, files};
@@ -63,7 +64,8 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
     let records = recorder.into_records();
     let recorded = Spans::of(&records);
     let said = |path: &Path| {
-        print::note(&format!("{} steps of {} runs in {}", recorded.ran.len(), args.repeat, path.display()));
+        let (steps, runs) = (count(recorded.ran.len(), "step"), count(args.repeat as usize, "run"));
+        print::note(&format!("{steps} of {runs} in {}", path.display()));
     };
     if args.out.is_some() || args.svg.is_none() {
         let trace = chrome_trace(&spans, &records);
@@ -76,7 +78,8 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
     if let Some(path) = &args.svg {
         let path = path.clone().unwrap_or_else(|| default_path(&args.model.model, "svg"));
         let name = args.model.model.file_name().unwrap_or_default().to_string_lossy();
-        let title = format!("{name}: {} runs on {} threads", args.repeat, session.stats().threads);
+        let title =
+            format!("{name}: {} on {}", count(args.repeat as usize, "run"), count(session.stats().threads, "thread"));
         files::write(&path, svg::timeline(&title, &spans, &recorded).as_bytes())?;
         said(&path);
     }

@@ -62,10 +62,10 @@ pub(super) fn sum_windows<T: Real>(
     let Some((along, outer)) = geometry.spatial.split_last() else { return Err(super::other_op("pooling")) };
     let x = ctx.bytes(0)?;
     let out = ctx.output::<T>(0)?;
-    let all_taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
+    let all_taps: f32 = geometry.spatial.iter().map(|dim| dim.kernel as f32).product();
     let plane: usize = geometry.spatial.iter().map(|dim| dim.input).product();
     let row_bytes = along.input * size_of::<T>();
-    let ns = all_taps as f32 + 10.0 / along.output.max(1) as f32;
+    let ns = all_taps + 10.0 / along.output.max(1) as f32;
     spread(ctx.pool(), out, along.output, ns, &|from, out| {
         for (i, out) in out.chunks_exact_mut(along.output).enumerate() {
             let mut rest = from / along.output + i;
@@ -84,7 +84,7 @@ pub(super) fn sum_windows<T: Real>(
                 let sums = &mut sums[..out.len()];
                 each_row(&taps, first_row, &mut |row| {
                     let x = &x[row * row_bytes..][..row_bytes];
-                    (0..along.kernel).for_each(|tap| add_tap::<T>(along, tap, x, first, sums, &term));
+                    along.each_tap_of(first..first + sums.len(), |tap| add_tap::<T>(along, tap, x, first, sums, &term));
                 });
                 for (j, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
                     *out = T::narrow(last(*sum, outer_taps * n_taps(along, first + j) as f64));

@@ -1,6 +1,8 @@
 //! How one axis is sampled: which elements of the input an element of the output is made of, and their weights.
 
-use smallvec::SmallVec;
+use super::arith::Real;
+use super::window::advance;
+use smallvec::{SmallVec, smallvec};
 
 /// Where on the input's axis an element of the output lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -172,6 +174,62 @@ impl AxisMap {
         }
         Some(first)
     }
+}
+
+/// Fills `out` with elements of `x` that were sampled along all axes, 0 where they lie outside.
+pub fn sample_f32(maps: &[AxisMap], x: &[f32], out: &mut [f32]) {
+    sample_each(maps, x, out.iter_mut(), |to, value| *to = value.unwrap_or(0.0));
+}
+
+/// Calls `put` for every element of the output with its value, `None` where it lies outside.
+pub(crate) fn sample_each<M: Real, Out>(
+    maps: &[AxisMap],
+    values: &[M],
+    out: impl Iterator<Item = Out>,
+    put: impl Fn(Out, Option<M>),
+) {
+    let mut axes: SmallVec<[Axis<'_>; 6]> = SmallVec::new();
+    let mut stride = 1;
+    for map in maps.iter().rev() {
+        axes.insert(0, Axis { map, stride, at: None, first: None, weights: Weights::new() });
+        stride *= map.input;
+    }
+    let mut at: SmallVec<[usize; 6]> = smallvec![0; maps.len()];
+    for to in out {
+        let is_inside = axes.iter_mut().zip(&at).all(|(axis, &y)| axis.move_to(y));
+        put(to, is_inside.then(|| sampled(&axes, values, 0)));
+        advance(&mut at, |d| maps[d].output);
+    }
+}
+
+/// An axis at one of its output's elements.
+struct Axis<'m> {
+    map: &'m AxisMap,
+    stride: usize,
+    at: Option<usize>,
+    first: Option<i64>,
+    /// Empty where the output is the input.
+    weights: Weights,
+}
+
+impl Axis<'_> {
+    /// Goes to output element `y`; false where that lies outside.
+    fn move_to(&mut self, y: usize) -> bool {
+        if self.at != Some(y) {
+            self.at = Some(y);
+            self.first = if self.map.is_identity() { Some(y as i64) } else { self.map.taps(y, &mut self.weights) };
+        }
+        self.first.is_some()
+    }
+}
+
+/// The element that axes stand at, `base` elements into the values: the first axis is sampled first.
+fn sampled<M: Real>(axes: &[Axis<'_>], values: &[M], base: usize) -> M {
+    let Some((axis, before)) = axes.split_last() else { return values[base] };
+    let first = axis.first.unwrap_or(0);
+    let along = |tap: i64| sampled(before, values, base + axis.map.clamp(first + tap) * axis.stride);
+    let terms = (0..).zip(&axis.weights).map(|(tap, &weight)| along(tap).times(M::from_f64(weight)));
+    terms.reduce(M::plus).unwrap_or_else(|| along(0))
 }
 
 /// The cubic convolution of free parameter `a` at a distance.

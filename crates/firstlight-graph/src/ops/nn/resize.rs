@@ -1,7 +1,7 @@
 //! `Resize`.
 
 use super::arith::Real;
-use super::resampling::{AxisMap, Coordinates, Filter, NearestMode, Weights};
+use super::resampling::{AxisMap, Coordinates, Filter, NearestMode, sample_each};
 use super::window::advance;
 use crate::op::{Arity, AttrDoc, AttrValue, Case, Exactness, OpDef, OpInfo, Param, RefCtx, TypeRef, TypeVar};
 use crate::ops::cases::{bools, tensor};
@@ -162,18 +162,18 @@ impl OpDef for Resize {
             return self.move_elements(ctx);
         }
         match ctx.input(0)?.dtype() {
-            DType::F32 => self.compute::<f32>(ctx),
-            DType::F64 => self.compute::<f64>(ctx),
-            DType::F16 => self.compute::<f16>(ctx),
-            DType::BF16 => self.compute::<bf16>(ctx),
-            DType::I64 => self.compute::<i64>(ctx),
-            DType::I32 => self.compute::<i32>(ctx),
-            DType::I16 => self.compute::<i16>(ctx),
-            DType::I8 => self.compute::<i8>(ctx),
-            DType::U64 => self.compute::<u64>(ctx),
-            DType::U32 => self.compute::<u32>(ctx),
-            DType::U16 => self.compute::<u16>(ctx),
-            DType::U8 => self.compute::<u8>(ctx),
+            DType::F32 => self.compute(ctx, f32::from, f32::from),
+            DType::F64 => self.compute(ctx, f64::from, f64::from),
+            DType::F16 => self.compute(ctx, f16::to_f32, f16::from_f32),
+            DType::BF16 => self.compute(ctx, bf16::to_f32, bf16::from_f32),
+            DType::I64 => self.compute(ctx, |x: i64| x as f64, |x| x.round_ties_even() as i64),
+            DType::I32 => self.compute::<_, f64>(ctx, i32::into, |x| x.round_ties_even() as i32),
+            DType::I16 => self.compute::<_, f64>(ctx, i16::into, |x| x.round_ties_even() as i16),
+            DType::I8 => self.compute::<_, f64>(ctx, i8::into, |x| x.round_ties_even() as i8),
+            DType::U64 => self.compute(ctx, |x: u64| x as f64, |x| x.round_ties_even() as u64),
+            DType::U32 => self.compute::<_, f64>(ctx, u32::into, |x| x.round_ties_even() as u32),
+            DType::U16 => self.compute::<_, f64>(ctx, u16::into, |x| x.round_ties_even() as u16),
+            DType::U8 => self.compute::<_, f64>(ctx, u8::into, |x| x.round_ties_even() as u8),
             other => Err(unlisted("Resize", other)),
         }
     }
@@ -348,107 +348,20 @@ impl Resize {
         Ok(maps)
     }
 
-    fn compute<T: Sampled>(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
+    fn compute<T: Element, M: Real>(
+        &self,
+        ctx: &mut RefCtx<'_>,
+        widen: fn(T) -> M,
+        narrow: fn(M) -> T,
+    ) -> Result<(), OpError> {
         let maps = self.maps_of(ctx)?;
         let x = ctx.input(0)?;
-        let values: Vec<T::Math> = x.values::<T>()?.iter().map(|&value| value.widen()).collect();
-        let outside = T::Math::from_f64(self.extrapolation_value.into());
+        let values: Vec<M> = x.values::<T>()?.iter().map(|&value| widen(value)).collect();
+        let outside = M::from_f64(self.extrapolation_value.into());
         let out = ctx.output(0)?.values_mut::<T>()?.iter_mut();
-        sample_each(&maps, &values, out, |to, value| *to = T::narrow(value.unwrap_or(outside)));
+        sample_each(&maps, &values, out, |to, value| *to = narrow(value.unwrap_or(outside)));
         Ok(())
     }
-}
-
-/// Fills `out` with elements of `x` that were sampled along all axes, 0 where they lie outside.
-pub fn sample_f32(maps: &[AxisMap], x: &[f32], out: &mut [f32]) {
-    sample_each(maps, x, out.iter_mut(), |to, value| *to = value.unwrap_or(0.0));
-}
-
-/// Calls `put` for every element of the output with its value, `None` where it lies outside.
-fn sample_each<M: Real, Out>(
-    maps: &[AxisMap],
-    values: &[M],
-    out: impl Iterator<Item = Out>,
-    put: impl Fn(Out, Option<M>),
-) {
-    let mut axes: SmallVec<[Axis<'_>; 6]> = SmallVec::new();
-    let mut stride = 1;
-    for map in maps.iter().rev() {
-        axes.insert(0, Axis { map, stride, at: None, first: None, weights: Weights::new() });
-        stride *= map.input;
-    }
-    let mut at: SmallVec<[usize; 6]> = smallvec![0; maps.len()];
-    for to in out {
-        let is_inside = axes.iter_mut().zip(&at).all(|(axis, &y)| axis.move_to(y));
-        put(to, is_inside.then(|| sampled(&axes, values, 0)));
-        advance(&mut at, |d| maps[d].output);
-    }
-}
-
-/// An axis at one of its output's elements.
-struct Axis<'m> {
-    map: &'m AxisMap,
-    stride: usize,
-    at: Option<usize>,
-    first: Option<i64>,
-    /// Empty where the output is the input.
-    weights: Weights,
-}
-
-impl Axis<'_> {
-    /// Goes to output element `y`; false where that lies outside.
-    fn move_to(&mut self, y: usize) -> bool {
-        if self.at != Some(y) {
-            self.at = Some(y);
-            self.first = if self.map.is_identity() { Some(y as i64) } else { self.map.taps(y, &mut self.weights) };
-        }
-        self.first.is_some()
-    }
-}
-
-/// The element that axes stand at, `base` elements into the values: the first axis is sampled first.
-fn sampled<M: Real>(axes: &[Axis<'_>], values: &[M], base: usize) -> M {
-    let Some((axis, before)) = axes.split_last() else { return values[base] };
-    let first = axis.first.unwrap_or(0);
-    let along = |tap: i64| sampled(before, values, base + axis.map.clamp(first + tap) * axis.stride);
-    let terms = (0..).zip(&axis.weights).map(|(tap, &weight)| along(tap).times(M::from_f64(weight)));
-    terms.reduce(M::plus).unwrap_or_else(|| along(0))
-}
-
-/// An element type that sums of weighted elements have.
-trait Sampled: Element {
-    /// The type of the arithmetic.
-    type Math: Real;
-    fn widen(self) -> Self::Math;
-    fn narrow(math: Self::Math) -> Self;
-}
-
-macro_rules! sampled {
-    ($($stored:ty: $math:ty, $widen:expr, $narrow:expr;)+) => { $(
-        impl Sampled for $stored {
-            type Math = $math;
-            fn widen(self) -> $math {
-                $widen(self)
-            }
-            fn narrow(math: $math) -> $stored {
-                $narrow(math)
-            }
-        }
-    )+ };
-}
-sampled! {
-    f32: f32, f32::from, f32::from;
-    f64: f64, f64::from, f64::from;
-    f16: f32, f16::to_f32, f16::from_f32;
-    bf16: f32, bf16::to_f32, bf16::from_f32;
-    i64: f64, |x| x as f64, |x: f64| x.round_ties_even() as i64;
-    i32: f64, f64::from, |x: f64| x.round_ties_even() as i32;
-    i16: f64, f64::from, |x: f64| x.round_ties_even() as i16;
-    i8: f64, f64::from, |x: f64| x.round_ties_even() as i8;
-    u64: f64, |x| x as f64, |x: f64| x.round_ties_even() as u64;
-    u32: f64, f64::from, |x: f64| x.round_ties_even() as u32;
-    u16: f64, f64::from, |x: f64| x.round_ties_even() as u16;
-    u8: f64, f64::from, |x: f64| x.round_ties_even() as u8;
 }
 
 impl MoveWords for Resize {
@@ -472,22 +385,23 @@ impl MoveWords for Resize {
 
 /// A number as a word of an element type.
 fn outside<W: bytemuck::Pod>(dtype: DType, value: f32) -> Result<W, OpError> {
-    fn bytes<T: Sampled>(value: f32) -> SmallVec<[u8; 16]> {
-        SmallVec::from_slice(bytemuck::bytes_of(&T::narrow(T::Math::from_f64(value.into()))))
+    fn bytes<T: Element>(value: T) -> SmallVec<[u8; 16]> {
+        SmallVec::from_slice(bytemuck::bytes_of(&value))
     }
+    let whole = value.round_ties_even();
     let bytes = match dtype {
-        DType::F32 => bytes::<f32>(value),
-        DType::F64 => bytes::<f64>(value),
-        DType::F16 => bytes::<f16>(value),
-        DType::BF16 => bytes::<bf16>(value),
-        DType::I64 => bytes::<i64>(value),
-        DType::I32 => bytes::<i32>(value),
-        DType::I16 => bytes::<i16>(value),
-        DType::I8 => bytes::<i8>(value),
-        DType::U64 => bytes::<u64>(value),
-        DType::U32 => bytes::<u32>(value),
-        DType::U16 => bytes::<u16>(value),
-        DType::U8 => bytes::<u8>(value),
+        DType::F32 => bytes(value),
+        DType::F64 => bytes(f64::from(value)),
+        DType::F16 => bytes(f16::from_f32(value)),
+        DType::BF16 => bytes(bf16::from_f32(value)),
+        DType::I64 => bytes(whole as i64),
+        DType::I32 => bytes(whole as i32),
+        DType::I16 => bytes(whole as i16),
+        DType::I8 => bytes(whole as i8),
+        DType::U64 => bytes(whole as u64),
+        DType::U32 => bytes(whole as u32),
+        DType::U16 => bytes(whole as u16),
+        DType::U8 => bytes(whole as u8),
         DType::Bool => smallvec![u8::from(value != 0.0)],
         _ if value == 0.0 => return Ok(W::zeroed()),
         other => {

@@ -86,7 +86,7 @@ impl GroupNormalization {
     /// **Errors**: there is none, or they do not divide that number of channels.
     pub fn groups(&self, channels: usize) -> Result<usize, OpError> {
         match usize::try_from(self.num_groups) {
-            Ok(groups @ 1..) if channels % groups == 0 => Ok(groups),
+            Ok(groups @ 1..) if channels.is_multiple_of(groups) => Ok(groups),
             Ok(1..) => Err(OpError::value(format!("{channels} channels do not make {} groups", self.num_groups))),
             _ => Err(OpError::value(format!("num_groups is {}, expected 1 or more", self.num_groups))),
         }
