@@ -34,7 +34,7 @@ fn lrn_f32(ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
     const BLOCK: usize = 1024;
     let (op, channels, plane) = settings(ctx)?;
     let isa = Isa::detect();
-    let factor = op.alpha / op.size as f32;
+    let factor = op.alpha / op.size as f64 as f32;
     let x = Src::from_bytes(ctx.bytes(0)?);
     let out = ctx.output::<f32>(0)?;
     let power_ns = if [0.5, 0.75, 1.0].contains(&op.beta) { 0.5 } else { 40.0 };
