@@ -17,6 +17,7 @@ pub(crate) fn models() -> Vec<(&'static str, Vec<u8>)> {
         ("data_sized", data_sized()),
         ("encodings", encodings()),
         ("indexing", indexing()),
+        ("composed", composed()),
         ("unsorted", unsorted()),
         ("external", external()),
     ]
@@ -220,6 +221,24 @@ fn indexing() -> Vec<u8> {
     g.node("Concat", &["g", "g"], &["y"], &[Attr::Int("axis", -1)]);
     g.node("GreaterOrEqual", &["e", "e"], &["ge"], &[]).node("Equal", &["e", "e"], &["eq"], &[]);
     finish(g.node("And", &["ge", "eq"], &["q"], &[]))
+}
+
+/// ONNX ops that the importer builds of others.
+fn composed() -> Vec<u8> {
+    let mut g = Graph::new("composed");
+    g.input("x", F32, &[D::N(1), D::N(2), D::N(3), D::N(3)]).input("i", I64, &[D::N(2), D::N(3)]);
+    g.output("y", F32, &[]).output("e", F32, &[]).output("s", F32, &[]).output("up", F32, &[]);
+    g.weights("w", &[2, 3]).weights("u", &[2, 3]);
+    g.tensor(&tensor("scales", F32, &[4], |w| {
+        w.packed_f32(4, &[1., 1., 2., 2.]);
+    }));
+    g.node("Upsample", &["x", "scales"], &["up"], &[Attr::Text("mode", "linear")]);
+    g.node("Sum", &["x", "x", "x"], &["a"], &[]).node("Mean", &["a", "x", "a"], &["b"], &[]);
+    g.node("Dropout", &["b"], &["c", "mask"], &[]);
+    g.node("LpNormalization", &["c"], &["d"], &[Attr::Int("axis", -1), Attr::Int("p", 1)]);
+    g.node("MeanVarianceNormalization", &["d"], &["y"], &[Attr::Ints("axes", &[0, 2, 3])]);
+    g.node("EyeLike", &["w"], &["e"], &[Attr::Int("k", -1), Attr::Int("dtype", F32)]);
+    finish(g.node("Scatter", &["w", "i", "u"], &["s"], &[Attr::Int("axis", 1)]))
 }
 
 fn unsorted() -> Vec<u8> {

@@ -1,7 +1,8 @@
 //! Numbered cases from base models.
 
 use crate::message::{Kind, Message};
-use crate::{Rng, base, hostile, mutate};
+use crate::{Rng, base, cases, hostile, mutate};
+use firstlight_graph::OpKind;
 use std::io;
 use std::path::Path;
 
@@ -11,6 +12,9 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// The models that cases are made from.
 #[derive(Debug)]
 pub struct Corpus {
+    /// Op by op, the models of its named cases.
+    ops: Vec<(OpKind, Vec<Model>)>,
+    /// The others: written by hand, and those added.
     models: Vec<Model>,
 }
 
@@ -34,8 +38,12 @@ pub struct Case {
 impl Corpus {
     /// The built-in models.
     pub fn built_in() -> Corpus {
-        let models = base::models().into_iter().map(|(name, bytes)| Model::new(name.to_owned(), bytes));
-        Corpus { models: models.collect() }
+        let model = |(name, bytes)| Model::new(name, bytes);
+        let ops = cases::models().into_iter();
+        Corpus {
+            ops: ops.map(|op| (op.kind, op.models.into_iter().map(model).collect())).collect(),
+            models: base::models().into_iter().map(|(name, bytes)| model((name.to_owned(), bytes))).collect(),
+        }
     }
 
     /// Adds a file, or every `.onnx` file in a folder and below it; gives the number of models added. Files beyond
@@ -58,50 +66,72 @@ impl Corpus {
 
     /// Number of models.
     pub fn len(&self) -> usize {
-        self.models.len()
+        self.all().count()
     }
 
     /// True when there is no model.
     pub fn is_empty(&self) -> bool {
-        self.models.is_empty()
+        self.all().next().is_none()
     }
 
-    /// The `n`-th model as it is.
+    /// The ops that have models of their own.
+    pub fn ops(&self) -> impl Iterator<Item = OpKind> {
+        self.ops.iter().map(|(kind, _)| *kind)
+    }
+
+    /// The `n`-th model as it is; those that were added come last.
     pub fn unchanged(&self, n: u64) -> Option<Case> {
-        let model = self.models.get(n as usize)?;
+        let (_, model) = self.all().nth(n as usize)?;
         Some(Case { origin: model.name.clone(), bytes: model.bytes.clone() })
     }
 
-    /// The case of a seed and a number: always the same one.
+    /// The op whose named case the `n`-th model is.
+    pub fn op_of_model(&self, n: u64) -> Option<OpKind> {
+        self.all().nth(n as usize)?.0
+    }
+
+    /// The op from whose named cases the numbered case is made.
+    pub fn op_of_case(&self, number: u64) -> Option<OpKind> {
+        self.turn(number).map(|(kind, _)| *kind)
+    }
+
+    /// Whose turn it is.
+    fn turn(&self, number: u64) -> Option<&(OpKind, Vec<Model>)> {
+        let turn = (number / 2).checked_rem(self.ops.len() as u64).filter(|_| number.is_multiple_of(2))?;
+        self.ops.get(turn as usize)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (Option<OpKind>, &Model)> {
+        let of_ops = self.ops.iter().flat_map(|(kind, models)| models.iter().map(|model| (Some(*kind), model)));
+        of_ops.chain(self.models.iter().map(|model| (None, model)))
+    }
+
+    /// The case of a seed and a number: always the same one. Every other number takes its turn among the ops.
     pub fn case(&self, seed: u64, number: u64) -> Case {
         let mut rng = Rng::new(seed, number);
-        let model = rng.pick(&self.models);
-        let donor = rng.pick(&self.models);
-        let (mut origin, mut bytes) = match rng.below(10) {
-            0 | 1 => {
+        let of_op = self.turn(number);
+        let model = rng.pick(of_op.map_or(&self.models, |(_, models)| models));
+        let donors = if rng.one_in(2) { &self.models } else { &rng.pick(&self.ops).1 };
+        let donor = rng.pick(donors);
+        let (mut origin, mut bytes) = match (rng.below(10), &model.tree, &donor.tree) {
+            (0..=2, _, _) if of_op.is_none() => {
                 let (name, bytes) = hostile::model_of(&mut rng);
                 (format!("hostile:{name}"), bytes)
             }
-            2..=4 => match &model.tree {
-                Some(tree) => {
-                    let mut tree = tree.clone();
-                    for _ in 0..1 + rng.below(3) {
-                        mutate::number(&mut rng, &mut tree);
-                    }
-                    (format!("numbers:{}", model.name), tree.encode())
+            (0..=5, Some(tree), _) => {
+                let mut tree = tree.clone();
+                for _ in 0..1 + rng.below(3) {
+                    mutate::number(&mut rng, &mut tree);
                 }
-                None => (format!("bytes:{}", model.name), model.bytes.clone()),
-            },
-            5..=7 => match (&model.tree, &donor.tree) {
-                (Some(tree), Some(donor)) => {
-                    let mut tree = tree.clone();
-                    for _ in 0..1 + rng.below(3) {
-                        mutate::message(&mut rng, &mut tree, donor);
-                    }
-                    (format!("fields:{}", model.name), tree.encode())
+                (format!("numbers:{}", model.name), tree.encode())
+            }
+            (6..=8, Some(tree), Some(donor)) => {
+                let mut tree = tree.clone();
+                for _ in 0..1 + rng.below(3) {
+                    mutate::message(&mut rng, &mut tree, donor);
                 }
-                _ => (format!("bytes:{}", model.name), model.bytes.clone()),
-            },
+                (format!("fields:{}", model.name), tree.encode())
+            }
             _ => (format!("bytes:{}", model.name), model.bytes.clone()),
         };
         if origin.starts_with("bytes") || rng.one_in(8) {
@@ -138,13 +168,24 @@ mod tests {
     }
 
     #[test]
+    fn ops_take_turns() {
+        let corpus = Corpus::built_in();
+        let ops: Vec<_> = corpus.ops().collect();
+        assert!(ops.contains(&OpKind::Abs) && ops.contains(&OpKind::Xor));
+        let turns = |from: u64| (from..from + 2 * ops.len() as u64).filter_map(|i| corpus.op_of_case(i));
+        assert!(turns(0).eq(corpus.ops()) && turns(2 * ops.len() as u64).eq(corpus.ops()));
+        let origin = corpus.case(1, 0).origin;
+        assert!(origin.contains(":Abs/"), "{origin}");
+    }
+
+    #[test]
     fn files_and_folders_are_added() {
         let folder = std::env::temp_dir().join(format!("firstlight-fuzz-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("inner")).unwrap();
         std::fs::write(folder.join("a.onnx"), [1, 2, 3]).unwrap();
         std::fs::write(folder.join("inner/b.onnx"), [4]).unwrap();
         std::fs::write(folder.join("c.txt"), [5]).unwrap();
-        let mut corpus = Corpus { models: vec![] };
+        let mut corpus = Corpus { ops: vec![], models: vec![] };
         assert_eq!(corpus.add(&folder).unwrap(), 2);
         assert_eq!(corpus.unchanged(0).unwrap().bytes, [1, 2, 3]);
         assert!(corpus.add(&folder.join("missing.onnx")).is_err());

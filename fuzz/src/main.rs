@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Loads and runs mutated models; counts panics, aborts, and cases over their limits.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Base models besides the built-in ones: files, and folders that are searched for .onnx files.
+    /// Base models besides the built-in ones (some written by hand, and every op's named cases): files, and folders that are searched for .onnx files.
     #[arg(long, num_args = 1..)]
     models: Vec<PathBuf>,
     /// Number of cases.

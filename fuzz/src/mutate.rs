@@ -2,7 +2,7 @@
 
 use crate::message::{Content, Field, Kind, Message, Payload};
 use crate::rng::Rng;
-use firstlight_graph::OpKind;
+use firstlight_onnx::{NEWEST_OPSET, imported_ops};
 
 /// Changes bytes in one way.
 pub(crate) fn bytes(rng: &mut Rng, bytes: &mut Vec<u8>, donor: &[u8]) {
@@ -102,7 +102,9 @@ pub(crate) fn number(rng: &mut Rng, tree: &mut Message) {
     let (mut n, mut numbers) = (0, vec![]);
     tree.visit(&mut |parent, field| {
         let is_number = match &field.content {
-            Content::Varint(_) => matches!((parent.kind, field.number), (Kind::Dim, 1) | (Kind::Attribute, 3)),
+            Content::Varint(_) => {
+                matches!((parent.kind, field.number), (Kind::Dim, 1) | (Kind::Attribute, 3) | (Kind::Opset, 2))
+            }
             Content::Fixed32(_) | Content::Fixed64(_) | Content::Bytes(Payload::Varints, _) => true,
             Content::Bytes(payload, bytes) => *payload == Payload::Raw && !bytes.is_empty(),
             Content::Message(_) => false,
@@ -128,6 +130,12 @@ fn other_text(rng: &mut Rng, tree: &Message) -> Vec<u8> {
     texts.get(rng.below(texts.len())).map(|text| text.to_vec()).unwrap_or_default()
 }
 
+/// The name of an op that is imported.
+fn other_op(rng: &mut Rng) -> Vec<u8> {
+    let n = rng.below(imported_ops().count());
+    imported_ops().nth(n).map(|op| op.name.into()).unwrap_or_default()
+}
+
 fn piece(rng: &mut Rng, donor: &Message) -> Option<Field> {
     let wanted = rng.below(donor.n_fields());
     let (mut seen, mut found) = (0, None);
@@ -147,6 +155,7 @@ fn content(rng: &mut Rng, parent: &mut Message, at: usize, text: Vec<u8>) {
     match &mut field.content {
         Content::Varint(v) => {
             *v = match (kind, field.number) {
+                (Kind::Opset, 2) if !rng.one_in(8) => 1 + rng.below(NEWEST_OPSET as usize + 1) as u64,
                 // Element types.
                 (Kind::Tensor, 2) | (Kind::TensorType, 1) | (Kind::Attribute, 20) => rng.below(30) as u64,
                 _ if rng.one_in(3) => v.wrapping_add(*rng.pick(&[1, 2, u64::MAX, u64::MAX - 1])),
@@ -161,7 +170,7 @@ fn content(rng: &mut Rng, parent: &mut Message, at: usize, text: Vec<u8>) {
                 1 => vec![b'x'; 1 + rng.magnitude(100_000)],
                 2 => vec![0xff, 0xfe],
                 3 => b"../../../../etc/passwd".to_vec(),
-                4 | 5 if (kind, field.number) == (Kind::Node, 4) => rng.pick(OpKind::ALL).name().into(),
+                4 | 5 if (kind, field.number) == (Kind::Node, 4) => other_op(rng),
                 6 => rng.odd_i64().to_string().into_bytes(),
                 _ => text,
             };

@@ -23,6 +23,7 @@ pub(crate) enum Attr<'a> {
     Ints(&'a str, &'a [i64]),
     Float(&'a str, f32),
     Text(&'a str, &'a str),
+    Texts(&'a str, &'a [String]),
     /// An encoded tensor.
     Tensor(&'a str, Vec<u8>),
     Graph(&'a str, &'a Graph),
@@ -116,6 +117,10 @@ fn attribute(w: &mut Writer, attr: &Attr<'_>) {
         Attr::Ints(name, values) => w.text(1, name).packed_i64(8, values).i64(20, 7),
         Attr::Float(name, value) => w.text(1, name).f32(2, *value).i64(20, 1),
         Attr::Text(name, value) => w.text(1, name).text(4, value).i64(20, 3),
+        Attr::Texts(name, values) => {
+            w.text(1, name).i64(20, 8);
+            values.iter().fold(w, |w, value| w.text(9, value))
+        }
         Attr::Tensor(name, encoded) => w.text(1, name).bytes(5, encoded).i64(20, 4),
         Attr::Graph(name, graph) => w.text(1, name).bytes(6, &graph.encode()).i64(20, 5),
         Attr::Ref(name, of, kind) => w.text(1, name).text(21, of).i64(20, *kind),
@@ -178,12 +183,17 @@ pub(crate) fn function(
     w.finish()
 }
 
-/// An encoded model.
+/// An encoded model of opset 21.
 pub(crate) fn model(graph: &[u8], functions: &[Vec<u8>]) -> Vec<u8> {
+    model_at(21, graph, functions)
+}
+
+/// An encoded model of an opset.
+pub(crate) fn model_at(opset: i64, graph: &[u8], functions: &[Vec<u8>]) -> Vec<u8> {
     let mut w = Writer::new();
     w.i64(1, 10).text(2, "firstlight-fuzz").bytes(7, graph);
     w.message(8, |w| {
-        w.text(1, "").i64(2, 21);
+        w.text(1, "").i64(2, opset);
     });
     w.message(8, |w| {
         w.text(1, "local").i64(2, 1);

@@ -2,7 +2,9 @@
 
 use crate::worker::{Ending, Line, Misdeed, Work};
 use crate::{Case, Corpus};
+use firstlight_graph::OpKind;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -57,6 +59,10 @@ pub struct Summary {
     pub slowest_ms: u64,
     /// Memory of the largest case.
     pub peak_bytes: u64,
+    /// Ops of which a model made from a named case was run to its end.
+    pub n_ops_ran: usize,
+    /// The other ops that have named cases.
+    pub ops_never_ran: BTreeSet<&'static str>,
     /// Each bad case, for a person to look at.
     pub bad: Vec<Bad>,
 }
@@ -82,8 +88,8 @@ impl Summary {
         self.bad.is_empty()
     }
 
-    fn end(&mut self, line: &Line) {
-        if let Line::End { ending, millis, peak_bytes, .. } = line {
+    fn end(&mut self, line: &Line, corpus: &Corpus, work: &Work) {
+        if let Line::End { case, ending, millis, peak_bytes, .. } = line {
             self.n += 1;
             self.slowest_ms = self.slowest_ms.max(*millis);
             self.peak_bytes = self.peak_bytes.max(*peak_bytes);
@@ -93,6 +99,11 @@ impl Summary {
                 Ending::Ran => {
                     self.loaded += 1;
                     self.ran += 1;
+                    if let Some(op) = Case::op_of(corpus, work, *case)
+                        && self.ops_never_ran.remove(op.name())
+                    {
+                        self.n_ops_ran += 1;
+                    }
                 }
                 Ending::Panicked => {}
             }
@@ -114,7 +125,8 @@ impl Summary {
 ///
 /// **Errors**: a worker cannot be started, or a bad model cannot be saved.
 pub fn run(corpus: &Corpus, options: &Options) -> io::Result<Summary> {
-    let summary = Mutex::new(Summary::default());
+    let ops_never_ran = corpus.ops().map(OpKind::name).collect();
+    let summary = Mutex::new(Summary { ops_never_ran, ..Summary::default() });
     let next = Mutex::new(options.work.cases.start);
     let claim = || {
         let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,12 +162,12 @@ fn judge_until_bad(corpus: &Corpus, options: &Options, block: Range<u64>, summar
     while at < block.end {
         let (line, found) = worker.judge(options);
         if let Some(line) = &line {
-            summary.lock().unwrap_or_else(PoisonError::into_inner).end(line);
+            summary.lock().unwrap_or_else(PoisonError::into_inner).end(line, corpus, &options.work);
         }
         let lost = line.is_none();
         if let Some((what, message)) = found {
             let noise = matches!(what, Misdeed::OverTime | Misdeed::OverMemory)
-                && (0..RETRIES).any(|_| is_good_alone(options, at, summary, lost));
+                && (0..RETRIES).any(|_| is_good_alone(corpus, options, at, summary, lost));
             if !noise {
                 let bad = save(corpus, options, at, what, message)?;
                 let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,13 +184,13 @@ fn judge_until_bad(corpus: &Corpus, options: &Options, block: Range<u64>, summar
 }
 
 /// Judges a case again, alone; counts its ending when the first try gave none.
-fn is_good_alone(options: &Options, case: u64, summary: &Mutex<Summary>, count: bool) -> bool {
+fn is_good_alone(corpus: &Corpus, options: &Options, case: u64, summary: &Mutex<Summary>, count: bool) -> bool {
     let Ok(mut worker) = Worker::start(options, case..case + 1) else { return false };
     let (line, found) = worker.judge(options);
     match (line, found) {
         (Some(line), None) => {
             if count {
-                summary.lock().unwrap_or_else(PoisonError::into_inner).end(&line);
+                summary.lock().unwrap_or_else(PoisonError::into_inner).end(&line, corpus, &options.work);
             }
             true
         }

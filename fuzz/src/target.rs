@@ -175,11 +175,28 @@ fn zeros(dtype: DType, dims: Option<&SymShape>) -> Option<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Content, Kind, Message};
+    use std::collections::BTreeSet;
+
+    fn driver(target: Target) -> Driver {
+        Driver::new(target, 256 << 20, Duration::from_secs(600)).unwrap()
+    }
+
+    /// The names of the ops in a model, those in subgraphs and functions included.
+    fn ops_of(bytes: &[u8]) -> BTreeSet<String> {
+        let mut ops = BTreeSet::new();
+        Message::parse(Kind::Model, bytes).unwrap().visit(&mut |parent, field| {
+            if let (Kind::Node, 4, Content::Bytes(_, name)) = (parent.kind, field.number, &field.content) {
+                ops.insert(String::from_utf8(name.clone()).unwrap());
+            }
+        });
+        ops
+    }
 
     #[test]
     fn base_models_run() {
         for target in [Target::Door, Target::References] {
-            let driver = Driver::new(target, 256 << 20, Duration::from_secs(600)).unwrap();
+            let driver = driver(target);
             for (name, bytes) in crate::base::models() {
                 let verdict = driver.drive(bytes);
                 match (name, target, &verdict) {
@@ -191,5 +208,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What does not run unchanged would seldom reach a kernel when mutated.
+    #[test]
+    fn every_op_that_is_imported_is_in_a_base_model_that_runs() {
+        let driver = driver(Target::Door);
+        let mut failed = vec![];
+        let mut ran: BTreeSet<String> = BTreeSet::new();
+        let of_ops = crate::cases::models().into_iter().flat_map(|op| op.models);
+        for (name, bytes) in of_ops.chain(crate::base::models().into_iter().map(|(name, bytes)| (name.into(), bytes))) {
+            match driver.drive(bytes.clone()) {
+                Verdict::Ran => ran.extend(ops_of(&bytes)),
+                _ if name == "external" => {}
+                verdict => failed.push(format!("{name}: {verdict:?}")),
+            }
+        }
+        assert!(failed.is_empty(), "src/cases.rs writes these otherwise than ONNX does: {failed:#?}");
+        let missing: Vec<&str> =
+            firstlight_onnx::imported_ops().map(|op| op.name).filter(|name| !ran.contains(*name)).collect();
+        assert!(missing.is_empty(), "no named case and no model of src/base.rs has {missing:?}");
     }
 }

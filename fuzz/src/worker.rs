@@ -2,6 +2,7 @@
 
 use crate::target::{Driver, Target, Verdict};
 use crate::{Case, Corpus};
+use firstlight_graph::OpKind;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
@@ -97,6 +98,11 @@ impl Case {
     /// The numbered case of a piece of work.
     pub fn of(corpus: &Corpus, work: &Work, number: u64) -> Option<Case> {
         if work.unchanged { corpus.unchanged(number) } else { Some(corpus.case(work.seed, number)) }
+    }
+
+    /// The op whose named case it is or was made from, if it was.
+    pub fn op_of(corpus: &Corpus, work: &Work, number: u64) -> Option<OpKind> {
+        if work.unchanged { corpus.op_of_model(number) } else { corpus.op_of_case(number) }
     }
 }
 

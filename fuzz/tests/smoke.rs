@@ -1,4 +1,4 @@
-//! A few hundred cases through the oracle, and the oracle itself.
+//! A thousand cases through the oracle, every op among them, and the oracle itself.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -17,13 +17,15 @@ fn fuzz(name: &str, arguments: &[&str]) -> (Option<i32>, Value, PathBuf) {
 
 /// The limit of time is generous: this is a test of what happens, not of how fast.
 fn do_no_harm(target: &str) {
-    let arguments = ["--n", "400", "--seed", "1", "--time-limit-ms", "20000", "--target", target];
+    let arguments = ["--n", "1000", "--seed", "1", "--time-limit-ms", "20000", "--target", target];
     let (code, summary, _) = fuzz(target, &arguments);
     assert_eq!(code, Some(0), "{summary:#}");
-    assert_eq!(summary["n"], 400);
+    assert_eq!(summary["n"], 1000);
     let count = |what: &str| summary[what].as_u64().unwrap();
-    assert_eq!(count("refused") + count("loaded"), 400);
-    assert!(count("loaded") > 20 && count("ran") > 10, "too few cases get far: {summary:#}");
+    assert_eq!(count("refused") + count("loaded"), 1000);
+    assert!(count("loaded") > 200 && count("ran") > 200, "too few cases get far: {summary:#}");
+    let n_never_ran = summary["ops_never_ran"].as_array().unwrap().len() as u64;
+    assert!(count("n_ops_ran") > 4 * n_never_ran, "too few ops are reached: {summary:#}");
 }
 
 #[test]

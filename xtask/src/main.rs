@@ -4,6 +4,7 @@
 mod args;
 mod bars;
 mod checks;
+mod fuzz;
 mod project;
 mod python;
 mod readme;
@@ -31,9 +32,12 @@ cargo xtask VERB
                                    the two commands of README.md in a fresh clone of the commit, built from nothing:
                                    9 of 10 digits right, the demo under 100 ms; --skip-validate leaves the second out,
                                    --share-target builds into this checkout's target folder
+  fuzz [--n N] [--from N] [--seed S] [--target door|references] [--models DIR]
+                                   mutated models (100,000): no panic, no abort, none over 1 s or 256 MiB
   models [--only NAME,...]         the models of the bars, made in target/models (large: needs torch, set up by itself)
-  bars SET [--only BAR,...] [--models DIR] [--rounds N] [--json FILE]
+  bars SET [--only BAR,...] [--models DIR] [--model NAME,...] [--rounds N] [--json FILE]
                                    the measurable bars of a set (core, tool): figure, spread, PASS or MISS
+                                   (--model: only these of a bar's models)
 
 Exit status: 0; 1 if a check failed or a bar was missed; 2 if the task itself went wrong.
 Default of --models: target/models.";
@@ -62,6 +66,7 @@ fn run(mut args: Args) -> Result<(), Failure> {
         "suite" => checks::suite_verb(&project, args),
         "agree" => checks::agree_verb(&project, args),
         "readme" => readme::verb(&project, args),
+        "fuzz" => fuzz::verb(&project, args),
         "models" => checks::models_verb(&project, args),
         "bars" => bars::run(&project, args),
         other => Err(Failure::Broken(format!("no verb {other:?}\n\n{USAGE}"))),

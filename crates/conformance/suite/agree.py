@@ -315,7 +315,13 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     try:
         for name, model, feeds in models(args.models, args.only):
-            rows += compare_model(name, model, feeds, args)
+            try:
+                rows += compare_model(name, model, feeds, args)
+            except OSError:
+                raise
+            except Exception as error:  # what onnxruntime cannot run is this model's row, not the end
+                rows.append({"model": name, "inputs": "-", "worst": 0.0, "value": "-", "problem": f"not compared: {error}"})
+                print(f"{name:12} FAIL {rows[-1]['problem']}", flush=True)
     except OSError as error:
         print(f"agree: {error}", file=sys.stderr)
         return 2

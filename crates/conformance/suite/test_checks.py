@@ -18,6 +18,7 @@ from onnx import TensorProto, helper
 
 import agree
 import run_suite
+import scope
 import stand_ins
 
 HERE = Path(__file__).parent
@@ -54,6 +55,23 @@ class Agree(unittest.TestCase):
             self.assertEqual(done.returncode, 1, f"{how}: {done.stdout}{done.stderr}")
             self.assertIn(words, done.stdout, str(how))
             self.assertIn("0 of 3 sets of inputs agree", done.stdout, str(how))
+
+    def test_a_model_that_onnxruntime_refuses_is_one_row(self) -> None:
+        with tempfile.TemporaryDirectory() as work:
+            folder = Path(work) / "models/refused"
+            folder.mkdir(parents=True)
+            x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in "xy")
+            model = helper.make_model(helper.make_graph([helper.make_node("NoSuchOp", ["x"], ["y"])], "g", [x], [y]))
+            onnx.save(model, folder / "model.onnx")
+            (folder / "case").mkdir()
+            (folder / "case/inputs.txt").write_text("x|f32|4|x.bin\n")
+            np.zeros(4, np.float32).tofile(folder / "case/x.bin")
+            call = [sys.executable, str(HERE / "agree.py"), "--work", work, "--models", str(folder.parent),
+                    "--only", "^(refused|conv-block)$", "--", sys.executable, str(HERE / "peer_run.py")]
+            done = subprocess.run(call, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("refused      FAIL not compared", done.stdout)
+        self.assertIn("3 of 4 sets of inputs agree", done.stdout)
 
     def test_a_program_that_is_not_there_is_no_disagreement(self) -> None:
         with tempfile.TemporaryDirectory() as work:
@@ -124,6 +142,18 @@ class Suite(unittest.TestCase):
             ("print('error', name, 'oops', sep='\\t', flush=True)", "error"),
         ):
             self.assertEqual(self.score(self.peer(body)).verdict, verdict, body)
+
+    def test_training_is_out_of_scope(self) -> None:
+        def graph(op: str, n_inputs: int, **attributes: int) -> onnx.GraphProto:
+            node = helper.make_node(op, [f"x{i}" for i in range(n_inputs)], ["y"], **attributes)
+            return helper.make_graph([node], "g", [], [])
+
+        for inner, expected in ((graph("BatchNormalization", 5, training_mode=1), True),
+                                (graph("BatchNormalization", 5, training_mode=0), False),
+                                (graph("Dropout", 3), True), (graph("Dropout", 2), False)):
+            branch = helper.make_node("If", ["c"], ["z"], then_branch=inner, else_branch=graph("Abs", 1))
+            for outer in (inner, helper.make_graph([branch], "g", [], [])):
+                self.assertEqual(scope.has_training(outer), expected, str(outer))
 
     def test_a_lost_pass_is_a_regression(self) -> None:
         baseline = {"onnx": onnx.__version__, "cases": {"a/x": {"verdict": "pass"}, "a/y": {"verdict": "error"}}}

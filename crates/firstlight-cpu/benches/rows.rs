@@ -3,10 +3,14 @@
 #[allow(dead_code)]
 #[path = "../tests/rows/launch.rs"]
 mod launch;
+#[path = "../tests/rows/moves.rs"]
+mod moves;
 #[path = "../tests/rows/networks.rs"]
 mod networks;
 #[path = "../tests/rows/random.rs"]
 mod random;
+#[path = "../tests/rows/resizes.rs"]
+mod resizes;
 #[path = "../tests/rows/samples.rs"]
 mod samples;
 #[path = "../tests/rows/windows.rs"]

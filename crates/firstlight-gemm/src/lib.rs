@@ -12,7 +12,7 @@
 //! | 16-bit floats to f32 and back | [`Isa::widen_f16`], [`Isa::narrow_f16`] and `_bf16` |
 //! | softmax, layer normalisation of a row | [`Isa::softmax_row`], [`Isa::layer_norm_row`] |
 //! | matrix products and convolutions, a tile at a time, with bias, residual and relu | [`Isa::product_tile`] with [`Product`], [`Out`] |
-//! | depthwise convolution, max and average pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
+//! | depthwise convolution, max, average and norm pooling, some rows at a time | [`Isa::window_rows`] with [`Window`] |
 //!
 //! Inputs are [`Src`]: `&[f32]` converts into it, and so do the unaligned bytes of a mapped weight.
 //!

@@ -40,6 +40,10 @@ pub enum Window<'a> {
         /// How far the padding reaches below and to the right of the plane, where its zeros count as values.
         counted_pad_end: Option<[usize; 2]>,
     },
+    /// The sum of the absolute values under the window, taken in order.
+    L1,
+    /// The square root of the sum of the rounded squares under the window, taken in order.
+    L2,
 }
 
 /// How planes of one size are gone over: made once, used for each plane.
@@ -99,7 +103,7 @@ impl Isa {
     ) -> bool {
         let [out_h, out_w] = plan.geometry.out;
         let operands_fit = match window {
-            Window::Max | Window::Average { .. } => true,
+            Window::Max | Window::Average { .. } | Window::L1 | Window::L2 => true,
             Window::Depthwise { filter, residual, .. } => {
                 filter.len() == plan.strip.n_taps() && residual.is_none_or(|r| r.len() == out_h * out_w)
             }
@@ -283,7 +287,7 @@ unsafe fn pack<S: Simd>(
     let WindowPlan { size: [height, width], geometry: g, strip, .. } = plan;
     let pitch = strip.pitch();
     let fill = match window {
-        Window::Depthwise { .. } | Window::Average { .. } => 0.0,
+        Window::Depthwise { .. } | Window::Average { .. } | Window::L1 | Window::L2 => 0.0,
         Window::Max => f32::NEG_INFINITY,
     };
     let n_packed = n_rows + strip.down.most_steps;
@@ -376,14 +380,41 @@ unsafe fn line<S: Simd, const N: usize>(
             }
         }
         Window::Average { .. } => {
-            acc = [s.splat(0.0); N];
-            for offset in offsets {
-                let from = from.wrapping_add(*offset as usize);
-                for (i, acc) in acc.iter_mut().enumerate() {
-                    // SAFETY: the vectors are readable.
-                    *acc = s.add(*acc, unsafe { s.load(from.add(i * LANES)) });
-                }
-            }
+            // SAFETY: as this function's.
+            acc = unsafe {
+                sums(
+                    s,
+                    offsets,
+                    from,
+                    #[inline(always)]
+                    |x| x,
+                )
+            };
+        }
+        Window::L1 => {
+            // SAFETY: as this function's.
+            acc = unsafe {
+                sums(
+                    s,
+                    offsets,
+                    from,
+                    #[inline(always)]
+                    |x| s.abs(x),
+                )
+            };
+        }
+        Window::L2 => {
+            // SAFETY: as this function's.
+            acc = unsafe {
+                sums(
+                    s,
+                    offsets,
+                    from,
+                    #[inline(always)]
+                    |x| s.mul(x, x),
+                )
+            };
+            acc.iter_mut().for_each(|acc| *acc = s.sqrt(*acc));
         }
         Window::Max => {
             acc = [s.splat(f32::NEG_INFINITY); N];
@@ -403,6 +434,28 @@ unsafe fn line<S: Simd, const N: usize>(
     N
 }
 
+/// `N` vectors of sums of a function of what each tap reads, from +0.
+///
+/// # Safety
+/// Each tap's `N` vectors from `from` on are readable.
+#[inline(always)]
+unsafe fn sums<S: Simd, const N: usize>(
+    s: S,
+    offsets: &[u32],
+    from: *const f32,
+    term: impl Fn(S::V) -> S::V,
+) -> [S::V; N] {
+    let mut acc = [s.splat(0.0); N];
+    for offset in offsets {
+        let from = from.wrapping_add(*offset as usize);
+        for (i, acc) in acc.iter_mut().enumerate() {
+            // SAFETY: the vectors are readable.
+            *acc = s.add(*acc, term(unsafe { s.load(from.add(i * LANES)) }));
+        }
+    }
+    acc
+}
+
 /// Writes `n` results of one output row, which starts at `[row, col]` of the output's plane.
 ///
 /// # Safety
@@ -419,7 +472,7 @@ unsafe fn write_row<S: Simd>(
 ) {
     let n_rows = match window {
         Window::Average { counted_pad_end } => count(plan, 0, counted_pad_end.as_ref(), row) as f32,
-        Window::Depthwise { .. } | Window::Max => 1.0,
+        Window::Depthwise { .. } | Window::Max | Window::L1 | Window::L2 => 1.0,
     };
     let mut at = 0;
     while at < n {
@@ -439,7 +492,7 @@ unsafe fn write_row<S: Simd>(
                     let columns = counts(s, plan, counted_pad_end.as_ref(), col + at, left);
                     x = s.div(x, s.mul(columns, s.splat(n_rows)));
                 }
-                Window::Depthwise { .. } | Window::Max => {}
+                Window::Depthwise { .. } | Window::Max | Window::L1 | Window::L2 => {}
             }
             if left == LANES { s.store(to.add(at), x) } else { s.store_n(to.add(at), x, left) }
         }

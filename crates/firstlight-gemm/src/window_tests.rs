@@ -54,6 +54,8 @@ fn windows_keep_the_written_order() {
         };
         let sum = |acc: f32, tap: usize, x: Option<f32>| filter[tap].mul_add(x.unwrap_or(0.0), acc);
         let plus = |acc: f32, _: usize, x: Option<f32>| x.map_or(acc, |x| acc + x);
+        let magnitudes = |acc: f32, _: usize, x: Option<f32>| x.map_or(acc, |x| acc + x.abs());
+        let squares = |acc: f32, _: usize, x: Option<f32>| x.map_or(acc, |x| acc + x * x);
         let one = |n: f32, _: usize, x: Option<f32>| n + f32::from(x.is_some());
         // Taps before the end of a padding of 1 below and 2 to the right.
         let n_taps = |out: usize, axis: usize, n: usize| {
@@ -64,12 +66,14 @@ fn windows_keep_the_written_order() {
         let n = out_h * out_w;
         let depthwise = |bias, residual, relu| Window::Depthwise { filter: (&filter).into(), bias, residual, relu };
         let average = |counted_pad_end| Window::Average { counted_pad_end };
-        let cases: [(Window<'_>, Vec<f32>); 5] = [
+        let cases: [(Window<'_>, Vec<f32>); 7] = [
             (average(None), (0..n).map(|i| fold(i, 0.0, &plus) / fold(i, 0.0, &one)).collect()),
             (
                 average(Some([1, 2])),
                 (0..n).map(|i| fold(i, 0.0, &plus) / (n_taps(i / out_w, 0, h) * n_taps(i % out_w, 1, w))).collect(),
             ),
+            (Window::L1, (0..n).map(|i| fold(i, 0.0, &magnitudes)).collect()),
+            (Window::L2, (0..n).map(|i| fold(i, 0.0, &squares).sqrt()).collect()),
             (Window::Max, (0..n).map(|i| fold(i, f32::NEG_INFINITY, &max)).collect()),
             (depthwise(None, None, false), (0..n).map(|i| fold(i, 0.0, &sum)).collect()),
             (

@@ -1,23 +1,18 @@
-//! Bars on how the runtime behaves: pipeline, replay, failure, same bits, memory, hostile models.
+//! Bars on how the runtime behaves: pipeline, replay, failure, same bits, hostile models.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::core::{MODELS, need_models};
 use super::{Bench, Figure};
 use crate::checks::CLI;
+use crate::fuzz::Fuzz;
 use crate::project::{Failure, array, make_folder, read, read_json, run};
-
-/// Mutated models of bar 9.
-const N_MUTATED: &str = "100000";
-/// Owned bytes and resident megabytes (of 1e6 bytes) at the first output.
-const MEMORY: [(&str, f64, f64); 2] = [("resnet50", 45.0, 170.0), ("minilm", 30.0, 140.0)];
 
 /// The trace of resnet50, and the test that needs no clock.
 pub(super) fn pipeline(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    need_models(bench)?;
+    bench.models_of(&["resnet50"])?;
     bench.project.build_release(&[CLI.1])?;
     let file = bench.work.join("trace.json");
     let mut command = Command::new(bench.project.program(CLI.0));
@@ -40,28 +35,17 @@ pub(super) fn pipeline(bench: &Bench) -> Result<Vec<Figure>, Failure> {
 }
 
 /// Allocations of replays and the time of a step.
-pub(super) fn replay(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    need_models(bench)?;
+pub(super) fn replay(bench: &Bench, models: &[&str]) -> Result<Vec<Figure>, Failure> {
     let mut figures = vec![
         test(bench, "firstlight-exec", "counting_allocator", "allocations of the 60-node graph and 1,000 adds: 0"),
         test(bench, "firstlight", "counting_allocator", "allocations of run_into and of a binding: 0"),
     ];
-    let printed = example(bench, "firstlight-conformance", "counting_allocator", &folders(bench))?;
-    for model in MODELS {
-        let mine = printed.lines().filter(|line| word_after(line, "model") == Some(model));
-        let counts: Vec<&str> = mine.filter_map(|line| word_after(line, "allocations")).collect();
-        let is_met = !counts.is_empty() && counts.iter().all(|n| *n == "0");
-        figures.push(figure(
-            &format!("{model}: allocations of 10 replays, 1 and 2 threads"),
-            counts.join(", "),
-            "0",
-            is_met,
-        ));
-    }
+    figures.extend(allocations(bench, models)?);
     let hashing = sources(&bench.project.path("crates/firstlight-exec/src"))?;
     let n = hashing.iter().map(|text| text.matches("HashMap").count() + text.matches("HashSet").count()).sum::<usize>();
     figures.push(figure("hash tables in the executor's source", n.to_string(), "0", n == 0));
-    let printed = example(bench, "firstlight-exec", "chained_adds", &[])?;
+    let adds = Example::build(bench, "firstlight-exec", "chained_adds")?;
+    let printed = adds.run(&[])?;
     let number = |key: &str| word_after(&printed, key).and_then(|text| text.parse::<f64>().ok()).unwrap_or(f64::NAN);
     let (steps, middle) = (number("steps"), number("median_us"));
     figures.push(figure("chained adds: steps of a run", format!("{steps}"), "1000", steps == 1000.0));
@@ -75,13 +59,31 @@ pub(super) fn replay(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     Ok(figures)
 }
 
+/// Heap allocations of each model's replays.
+pub(super) fn allocations(bench: &Bench, models: &[&str]) -> Result<Vec<Figure>, Failure> {
+    let models = bench.models_of(models)?;
+    let counting = Example::build(bench, "firstlight-conformance", "counting_allocator")?;
+    let row = |model: &str| {
+        let what = format!("{model}: allocations of 10 replays, 1 and 2 threads");
+        let printed = match counting.run(&[folder(bench, model)]) {
+            Ok(printed) => printed,
+            Err(why) => return figure(&what, why.message().chars().take(110).collect(), "0", false),
+        };
+        let counts: Vec<&str> = printed.lines().filter_map(|line| word_after(line, "allocations")).collect();
+        let is_met = counts.len() == 2 && counts.iter().all(|n| *n == "0");
+        figure(&what, counts.join(", "), "0", is_met)
+    };
+    Ok(models.into_iter().map(row).collect())
+}
+
 /// Injected failures, and what sessions leave behind.
 pub(super) fn failure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    need_models(bench)?;
+    let models = bench.models_of(&["one-add", "silero-vad"])?;
     let mut figures = vec![test(bench, "firstlight-exec", "failure", "error, panic, cancel, deadline at every step")];
-    let models = ["one-add", "silero-vad"].map(|name| bench.models.join(name).display().to_string());
-    let printed = example(bench, "firstlight-conformance", "leaks", &models)?;
-    for model in ["one-add", "silero-vad"] {
+    let leaks = Example::build(bench, "firstlight-conformance", "leaks")?;
+    let folders: Vec<String> = models.iter().map(|model| folder(bench, model)).collect();
+    let printed = leaks.run(&folders)?;
+    for model in models {
         let line = printed.lines().find(|line| word_after(line, "model") == Some(model)).unwrap_or_default();
         let what = format!("{model}: 1,000 sessions, after 100 and after all");
         let pair = |key: &str| -> Option<(u64, u64)> {
@@ -106,124 +108,99 @@ pub(super) fn failure(bench: &Bench) -> Result<Vec<Figure>, Failure> {
     Ok(figures)
 }
 
-/// Outputs compared byte by byte over all ways to run.
-pub(super) fn same_bits(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    need_models(bench)?;
-    let printed = example(bench, "firstlight-conformance", "same_bits", &folders(bench))?;
-    let names = MODELS.into_iter().chain(["60-nodes"]);
-    let row = |model: &str| {
-        let line = printed.lines().find(|line| word_after(line, "model") == Some(model)).unwrap_or_default();
-        let (runs, different) = (word_after(line, "runs"), word_after(line, "different"));
-        let mut value = format!("{} of {} runs differ", different.unwrap_or("?"), runs.unwrap_or("?"));
-        if let Some((_, way)) = line.split_once(" first ") {
-            value += &format!("; first {way}");
-        }
-        let what = format!("{model}: threads 1, 2, 4; inline, pipelined, replay; passes off, on; 20 runs");
-        figure(&what, value, "0 of 360", different == Some("0") && runs == Some("360"))
+/// Outputs compared byte by byte over all ways to run, `n_runs` runs each.
+pub(super) fn same_bits(bench: &Bench, models: &[&str], n_runs: usize) -> Result<Vec<Figure>, Failure> {
+    let models = bench.models_of(models)?;
+    models.into_iter().map(|model| same_bits_of(bench, model, n_runs)).collect()
+}
+
+/// The same for one model, or for `60-nodes`, a graph with control flow that needs no file.
+pub(super) fn same_bits_of(bench: &Bench, model: &str, n_runs: usize) -> Result<Figure, Failure> {
+    let what = format!("{model}: threads 1, 2, 4; inline, pipelined, replay; passes off, on; {n_runs} runs");
+    let n_all = (n_runs * 18).to_string();
+    let bound = format!("0 of {n_all}");
+    let given = if model == "60-nodes" { model.to_owned() } else { folder(bench, model) };
+    let same = Example::build(bench, "firstlight-conformance", "same_bits")?;
+    let printed = match same.run(&["--runs".into(), n_runs.to_string(), given]) {
+        Ok(printed) => printed,
+        Err(why) => return Ok(figure(&what, why.message().chars().take(110).collect(), &bound, false)),
     };
-    Ok(names.map(row).collect())
-}
-
-/// Owned and resident memory at the first output, and the memory limit.
-pub(super) fn memory(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    need_models(bench)?;
-    bench.project.build_release(&[CLI.1, "firstlight-peer"])?;
-    let mut figures = Vec::new();
-    for (model, owned_bound, resident_bound) in MEMORY {
-        let (owned, mapped) = match owned_bytes(bench, model, None)? {
-            Ok(figures) => figures,
-            Err(why) => return Err(Failure::Broken(format!("{model}: {why}"))),
-        };
-        let owned_mb = owned as f64 / 1e6;
-        let what = format!("{model}: owned at the first output");
-        figures.push(figure(
-            &what,
-            format!("{owned_mb:.1} MB"),
-            &format!("< {owned_bound} MB"),
-            owned_mb < owned_bound,
-        ));
-        let file = bench.models.join(model).join("model.onnx");
-        let size = std::fs::metadata(&file).map_or(0, |stat| stat.len());
-        let value = format!("{:.1} MB mapped, file {:.1} MB", mapped as f64 / 1e6, size as f64 / 1e6);
-        figures.push(figure(
-            &format!("{model}: weights mapped, not copied"),
-            value,
-            "whole file",
-            mapped == size && size > 0,
-        ));
-        for threads in ["1", "2"] {
-            let resident = resident_kb(bench, model, threads)? * 1024.0 / 1e6;
-            let what = format!("{model}: resident peak at the first output, threads {threads}");
-            let bound = format!("< {resident_bound} MB");
-            figures.push(figure(&what, format!("{resident:.1} MB"), &bound, resident < resident_bound));
-        }
-        let below = owned * 9 / 10;
-        let (value, is_met) = match owned_bytes(bench, model, Some(below))? {
-            Ok((peak, _)) => (format!("ran, {peak} owned"), false),
-            Err(why) => {
-                let at = why.find("memory limit of").unwrap_or(0);
-                let has_figure = why.contains(&below.to_string());
-                (why[at..].chars().take(110).collect(), has_figure)
-            }
-        };
-        figures.push(figure(&format!("{model}: limit at 90%, {below} bytes"), value, "refused with a figure", is_met));
-        let above = owned * 11 / 10;
-        let (value, is_met) = match owned_bytes(bench, model, Some(above))? {
-            Ok((peak, _)) => (format!("peak {peak}"), peak <= above),
-            Err(why) => (why.chars().take(110).collect(), false),
-        };
-        figures.push(figure(&format!("{model}: limit at 110%, {above} bytes"), value, "runs within it", is_met));
+    let line = printed.lines().find(|line| word_after(line, "model") == Some(model)).unwrap_or_default();
+    let (runs, different) = (word_after(line, "runs"), word_after(line, "different"));
+    let mut value = format!("{} of {} runs differ", different.unwrap_or("?"), runs.unwrap_or("?"));
+    if let Some((_, way)) = line.split_once(" first ") {
+        value += &format!("; first {way}");
     }
-    Ok(figures)
+    Ok(figure(&what, value, &bound, different == Some("0") && runs == Some(&n_all)))
 }
 
-/// Mutated models through the door.
-pub(super) fn hostile(bench: &Bench) -> Result<Vec<Figure>, Failure> {
-    bench.project.build_release(&["firstlight-fuzz"])?;
-    let mut command = Command::new(bench.project.program("firstlight-fuzz"));
-    command.args(["--n", N_MUTATED]).arg("--out").arg(bench.work.join("fuzz-findings"));
-    let (is_good, printed, errors) = capture(&mut command)?;
-    let summary: Value = serde_json::from_str(&printed)
-        .map_err(|_| Failure::Found(format!("firstlight-fuzz printed no summary: {}", tail(&errors))))?;
+/// Mutated models through the door: those of the generator, and of `models` where their files are small.
+pub(super) fn hostile(bench: &Bench, models: &[&str], n: u64) -> Result<Vec<Figure>, Failure> {
+    let models = bench.models_of(models)?;
+    let folders = models.into_iter().map(|model| bench.models.join(model)).collect();
+    let fuzz = Fuzz { n, models: folders, out: bench.work.join("fuzz-findings"), ..Fuzz::default() };
+    let (is_good, summary) = fuzz.run(bench.project)?;
     let fields = summary.as_object().into_iter().flatten();
     let shown: Vec<String> = fields.filter(|(_, v)| v.is_number()).map(|(name, n)| format!("{name} {n}")).collect();
-    let what = format!("{N_MUTATED} mutated models: panics, aborts, over 1 s, over 256 MiB");
-    Ok(vec![figure(&what, shown.join(", "), "none", is_good)])
+    let what = format!("{n} mutated models: panics, aborts, over 1 s, over 256 MiB");
+    let never = array(&summary["ops_never_ran"]).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+    Ok(vec![
+        figure(&what, shown.join(", "), "none", is_good),
+        figure("ops of which no mutated model ran", never.clone(), "none", never.is_empty()),
+    ])
 }
 
-fn figure(what: &str, value: String, bound: &str, is_met: bool) -> Figure {
+pub(super) fn figure(what: &str, value: String, bound: &str, is_met: bool) -> Figure {
     Figure { what: what.to_owned(), value, spread: String::new(), bound: bound.to_owned(), is_met }
 }
 
 /// One test binary; the figure says how many tests passed.
 fn test(bench: &Bench, package: &str, name: &str, what: &str) -> Figure {
-    let mut command = bench.project.cargo(&["test", "--quiet", "--package", package, "--test", name]);
-    let (is_met, value) = match capture(&mut command) {
+    tests(bench, &["--package", package, "--test", name], &format!("{what} (tests/{name}.rs)"))
+}
+
+/// The tests that `cargo test` runs when given these words.
+pub(super) fn tests(bench: &Bench, words: &[&str], what: &str) -> Figure {
+    let (is_met, value) = match capture(bench.project.cargo(&["test", "--quiet"]).args(words)) {
         Ok((is_good, printed, errors)) => {
-            let result = printed.lines().find(|line| line.starts_with("test result:"));
-            let value = result.and_then(|line| line.split(';').next()).map(str::to_owned);
-            (is_good, value.unwrap_or_else(|| tail(&errors)))
+            let count = |word: &str| -> u64 {
+                let results = printed.lines().filter(|line| line.starts_with("test result:"));
+                results.filter_map(|line| word_before(line, word)?.parse::<u64>().ok()).sum()
+            };
+            let (passed, failed) = (count("passed;"), count("failed;"));
+            let value = if passed + failed > 0 { format!("{passed} passed, {failed} failed") } else { tail(&errors) };
+            (is_good && passed > 0, value)
         }
         Err(why) => (false, why.message().to_owned()),
     };
-    figure(&format!("{what} (tests/{name}.rs)"), value, "all pass", is_met)
+    figure(what, value, "all pass", is_met)
 }
 
-/// What an example, built in release mode, prints; its exit status only repeats what it prints.
-fn example(bench: &Bench, package: &str, name: &str, words: &[String]) -> Result<String, Failure> {
-    let project = bench.project;
-    let mut build = project.cargo(&["build", "--release", "--package", package, "--example", name]);
-    run(&mut build, "cargo build")?;
-    let mut command = Command::new(project.target.join("release/examples").join(name));
-    let (is_good, printed, errors) = capture(command.args(words))?;
-    print!("{printed}");
-    if !is_good && (printed.is_empty() || !errors.is_empty()) {
-        return Err(Failure::Found(format!("example {name} failed: {}", tail(&errors))));
+/// An example, built in release mode.
+struct Example {
+    name: &'static str,
+    program: PathBuf,
+}
+
+impl Example {
+    fn build(bench: &Bench, package: &str, name: &'static str) -> Result<Example, Failure> {
+        let mut build = bench.project.cargo(&["build", "--release", "--package", package, "--example", name]);
+        run(&mut build, "cargo build")?;
+        Ok(Example { name, program: bench.project.target.join("release/examples").join(name) })
     }
-    Ok(printed)
+
+    /// What it prints; its exit status only repeats that.
+    fn run(&self, words: &[String]) -> Result<String, Failure> {
+        let (is_good, printed, errors) = capture(Command::new(&self.program).args(words))?;
+        print!("{printed}");
+        if !is_good && (printed.is_empty() || !errors.is_empty()) {
+            return Err(Failure::Found(format!("example {} failed: {}", self.name, tail(&errors))));
+        }
+        Ok(printed)
+    }
 }
 
-fn capture(command: &mut Command) -> Result<(bool, String, String), Failure> {
+pub(super) fn capture(command: &mut Command) -> Result<(bool, String, String), Failure> {
     let done = command.stdin(Stdio::null()).output();
     let done = done.map_err(|e| Failure::Broken(format!("cannot start {:?}: {e}", command.get_program())))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -234,14 +211,20 @@ fn tail(text: &str) -> String {
     text.trim().lines().last().unwrap_or("no message").to_owned()
 }
 
+fn word_before<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = words.iter().position(|word| *word == key)?;
+    words.get(at.checked_sub(1)?).copied()
+}
+
 fn word_after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == key)?;
     words.next()
 }
 
-fn folders(bench: &Bench) -> Vec<String> {
-    MODELS.iter().map(|name| bench.models.join(name).display().to_string()).collect()
+fn folder(bench: &Bench, model: &str) -> String {
+    bench.models.join(model).display().to_string()
 }
 
 fn sources(folder: &Path) -> Result<Vec<String>, Failure> {
@@ -270,7 +253,7 @@ fn span(trace: &Value, category: &str) -> Span {
 }
 
 /// `--input NAME=FILE` for each input of a model's case, its files rewritten as `.npy`.
-fn inputs(bench: &Bench, model: &str) -> Result<Vec<String>, Failure> {
+pub(super) fn inputs(bench: &Bench, model: &str) -> Result<Vec<String>, Failure> {
     let case = bench.models.join(model).join("case");
     let folder = bench.work.join("inputs").join(model);
     make_folder(&folder)?;
@@ -311,33 +294,6 @@ fn npy(dtype: &str, dims: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     Some([b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), bytes].concat())
 }
 
-/// The peak of owned bytes and the mapped bytes of one run, or what the program says instead.
-fn owned_bytes(bench: &Bench, model: &str, limit: Option<u64>) -> Result<Result<(u64, u64), String>, Failure> {
-    let mut command = Command::new(bench.project.program(CLI.0));
-    command.arg("run").arg(bench.models.join(model).join("model.onnx")).args(inputs(bench, model)?);
-    command.args(["--threads", "1", "--json"]);
-    if let Some(limit) = limit {
-        command.args(["--memory-limit", &limit.to_string()]);
-    }
-    let (is_good, printed, errors) = capture(&mut command)?;
-    if !is_good {
-        return Ok(Err(errors.trim().lines().next().unwrap_or("no message").to_owned()));
-    }
-    let line: Value = serde_json::from_str(&printed).map_err(|e| Failure::Broken(format!("firstlight run: {e}")))?;
-    let number = |key: &str| line[key].as_u64().ok_or_else(|| Failure::Broken(format!("firstlight run: no {key}")));
-    Ok(Ok((number("owned_peak_bytes")?, number("mapped_bytes")?)))
-}
-
-fn resident_kb(bench: &Bench, model: &str, threads: &str) -> Result<f64, Failure> {
-    let folder = bench.models.join(model);
-    let mut command = Command::new(bench.project.program("firstlight-peer"));
-    command.arg("--model").arg(folder.join("model.onnx")).arg("--case").arg(folder.join("case"));
-    let (_, printed, errors) = capture(command.args(["--threads", threads, "--iters", "0"]))?;
-    let line: Value = serde_json::from_str(&printed).unwrap_or_default();
-    let figure = line["hwm_first_kb"].as_f64().filter(|kb| *kb > 0.0);
-    figure.ok_or_else(|| Failure::Broken(format!("firstlight-peer gave no hwm_first_kb: {printed}{errors}")))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -348,6 +304,8 @@ mod tests {
     fn words_and_spans() {
         assert_eq!(word_after("model a runs 3", "runs"), Some("3"));
         assert_eq!(word_after("model a", "runs"), None);
+        assert_eq!(word_before("test result: ok. 3 passed; 1 failed;", "failed;"), Some("1"));
+        assert_eq!(word_before("passed;", "passed;"), None);
         let slice = |cat: &str, ts: f64, dur: f64| json!({"ph": "X", "cat": cat, "ts": ts, "dur": dur});
         let trace = json!([slice("Node", 5.0, 2.0), slice("Node", 1.0, 1.0), slice("Compile", 0.0, 9.0)]);
         let span = span(&trace, "Node");

@@ -6,14 +6,21 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{Bar, Bench, Figure};
+use super::{Bar, Bench, Figure, models};
 use crate::checks::CLI;
 use crate::project::{Failure, array, make_folder, read, run};
 use crate::readme::{BOUND, Readme};
 
 pub(super) const BARS: &[Bar] = &[
     Bar { name: "1", what: "the demo of README.md, from a fresh clone", is_long: false, measure: demo },
+    models::AGREEMENT,
+    models::SAME_BITS,
+    models::REPLAY,
+    models::MEMORY,
+    models::HOSTILE,
     Bar { name: "3", what: "`compare` names the planted fault", is_long: false, measure: planted_fault },
+    models::EXAMPLES,
+    models::SPEED,
 ];
 
 /// Without the second command: `cargo xtask readme` runs both.

@@ -209,7 +209,7 @@ impl Demo<'_> {
         draw::sheet(&self.shown.iter().map(cell).collect::<Vec<_>>(), look, width)
     }
 
-    /// What to try after this.
+    /// What to try now.
     fn next(&self) -> String {
         let folder = self.args.save.as_deref().unwrap_or(Path::new("demo"));
         let (model, images) = (quoted(&folder.join(MODEL_FILE)), quoted(&folder.join(DIGITS_FILE)));
@@ -223,7 +223,7 @@ impl Demo<'_> {
              firstlight demo --seed {}\n  \
              firstlight help  # what else there is, for models of your own\n\
              In a checkout, `cargo run --release --` stands for `firstlight`;\n\
-             `cargo install --path crates/firstlight-cli` installs it.\n",
+             `cargo install --locked --path crates/firstlight-cli` installs it.\n",
             self.args.seed.wrapping_add(1)
         )
     }

@@ -23,10 +23,13 @@ mod gemm;
 mod global_pool;
 mod instance_norm;
 mod log_softmax;
+mod lp_pool;
+mod lrn;
 mod lstm;
 mod matmul;
 mod matmul_plain;
 mod matmul_tiles;
+mod max_unpool;
 mod modulo;
 mod norm;
 mod number;
@@ -103,6 +106,9 @@ pub const BINDINGS: &[&[KernelBinding]] = &[
     resize::BINDINGS,
     pool::BINDINGS,
     average_pool::BINDINGS,
+    lp_pool::BINDINGS,
+    max_unpool::BINDINGS,
+    lrn::BINDINGS,
     batch_norm::BINDINGS,
     global_pool::BINDINGS,
     lstm::BINDINGS,

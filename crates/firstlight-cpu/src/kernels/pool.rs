@@ -68,6 +68,7 @@ pub(super) fn is_plane(query: &KernelQuery<'_>) -> bool {
     let geometry = match query.op {
         Op::MaxPool(op) => op.geometry(&x.dims),
         Op::AveragePool(op) => op.geometry(&x.dims),
+        Op::LpPool(op) => op.geometry(&x.dims),
         _ => return false,
     };
     query.outputs.len() == 1 && geometry.is_ok_and(|geometry| planes_of(&geometry).is_some())
@@ -94,11 +95,11 @@ pub(super) fn planes(
     let (dims, plan) = planes_of(geometry).ok_or_else(other)?;
     let window = window(dims);
     let [out_h, out_w] = plan.out();
-    let taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
+    let taps: f32 = geometry.spatial.iter().map(|dim| dim.kernel as f32).product();
     let failed = AtomicBool::new(false);
     let (isa, x) = (Isa::detect(), Src::from_bytes(ctx.bytes(0)?));
     let (out, scratch) = (ctx.output::<f32>(0)?, ctx.scratch::<f32>()?);
-    let ns = 0.1 + 0.03 * taps as f32;
+    let ns = 0.1 + 0.03 * taps;
     spread_with_scratch(ctx.pool(), out, out_w, ns, (scratch, WINDOW_SCRATCH_ELEMS), &|from, out, scratch| {
         let mut rest = out;
         let mut row = from / out_w;
@@ -134,9 +135,9 @@ fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError>
     let Some((along, outer)) = geometry.spatial.split_last() else { return Err(super::other_op("MaxPool")) };
     let x = ctx.input::<T>(0)?;
     let out = ctx.output::<T>(0)?;
-    let n_taps: usize = geometry.spatial.iter().map(|dim| dim.kernel).product();
+    let n_taps: f32 = geometry.spatial.iter().map(|dim| dim.kernel as f32).product();
     let plane: usize = geometry.spatial.iter().map(|dim| dim.input).product();
-    let ns = 0.4 * n_taps as f32 + 10.0 / along.output.max(1) as f32;
+    let ns = 0.4 * n_taps + 10.0 / along.output.max(1) as f32;
     spread(ctx.pool(), out, along.output, ns, &|from, out| {
         for (i, out) in out.chunks_exact_mut(along.output).enumerate() {
             let mut rest = from / along.output + i;
@@ -149,9 +150,7 @@ fn max_pool<T: Number>(ctx: &mut KernelCtx<'_>, least: T) -> Result<(), OpError>
             out.fill(least);
             each_row(&taps, rest * plane / along.input.max(1), &mut |row| {
                 let x = &x[row * along.input..][..along.input];
-                for tap in 0..along.kernel {
-                    raise(along, tap, x, out);
-                }
+                along.each_tap_of(0..along.output, |tap| raise(along, tap, x, out));
             });
         }
     })

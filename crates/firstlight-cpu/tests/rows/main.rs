@@ -25,8 +25,11 @@ const BIT_FOR_BIT: &[OpKind] = &[
     OpKind::BatchNormalization,
     OpKind::GlobalAveragePool,
     OpKind::GlobalLpPool,
+    OpKind::GroupNormalization,
     OpKind::InstanceNormalization,
+    OpKind::LRN,
     OpKind::LayerNormalization,
+    OpKind::LpPool,
     OpKind::RMSNormalization,
 ];
 

@@ -42,3 +42,26 @@ pub(super) fn instance_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values
     let epsilon = ctx.float("epsilon")?.unwrap_or(1e-5);
     ctx.emit(ops::InstanceNormalization { epsilon })
 }
+
+/// Scale and bias are for groups up to opset 20 and for channels from 21 on; the op takes both.
+pub(super) fn group_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let num_groups = ctx.int("num_groups")?;
+    let num_groups = ctx.required("num_groups", num_groups)?;
+    let epsilon = ctx.float("epsilon")?.unwrap_or(1e-5);
+    let stash_type = if ctx.opset >= 21 { ctx.int("stash_type")? } else { None };
+    match stash_type {
+        None | Some(1) => ctx.emit(ops::GroupNormalization { epsilon, num_groups }),
+        Some(other) => Err(ctx.unsupported(format!("stash_type {other} is not supported, 1 (f32) is"))),
+    }
+}
+
+pub(super) fn lrn(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let size = ctx.int("size")?;
+    let op = ops::LRN {
+        alpha: ctx.float("alpha")?.unwrap_or(1e-4),
+        beta: ctx.float("beta")?.unwrap_or(0.75),
+        bias: ctx.float("bias")?.unwrap_or(1.0),
+        size: ctx.required("size", size)?,
+    };
+    ctx.emit(op)
+}

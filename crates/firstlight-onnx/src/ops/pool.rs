@@ -1,6 +1,7 @@
 //! Pooling.
 
 use super::nn::{auto_pad, list};
+use super::reduce::exponent;
 use crate::error::LoadError;
 use crate::node_ctx::{NodeCtx, Values};
 use firstlight_graph::ops;
@@ -33,6 +34,31 @@ pub(super) fn max_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
             false => StorageOrder::RowMajor,
             true => StorageOrder::ColumnMajor,
         },
+        strides: list(ctx, "strides")?,
+    };
+    ctx.emit(op)
+}
+
+/// Partial windows and dilations came with opset 18.
+pub(super) fn lp_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let kernel_shape = ctx.ints("kernel_shape")?;
+    let op = ops::LpPool {
+        auto_pad: auto_pad(ctx)?,
+        ceil_mode: ctx.opset >= 18 && ctx.flag("ceil_mode", false)?,
+        dilations: if ctx.opset >= 18 { list(ctx, "dilations")? } else { Vec::new() },
+        kernel_shape: ctx.required("kernel_shape", kernel_shape)?.to_vec(),
+        p: exponent(ctx)?,
+        pads: list(ctx, "pads")?,
+        strides: list(ctx, "strides")?,
+    };
+    ctx.emit(op)
+}
+
+pub(super) fn max_unpool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let kernel_shape = ctx.ints("kernel_shape")?;
+    let op = ops::MaxUnpool {
+        kernel_shape: ctx.required("kernel_shape", kernel_shape)?.to_vec(),
+        pads: list(ctx, "pads")?,
         strides: list(ctx, "strides")?,
     };
     ctx.emit(op)

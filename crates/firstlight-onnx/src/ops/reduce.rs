@@ -123,8 +123,8 @@ pub(super) fn top_k(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
     ctx.emit(ops::TopK { axis, largest, sorted })
 }
 
-/// The exponent was a float in opset 1; one that is not whole is not supported.
-pub(super) fn global_lp_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+/// The exponent of a norm, which was a float in opset 1; one that is not whole is not supported.
+pub(super) fn exponent(ctx: &mut NodeCtx<'_, '_>) -> Result<i64, LoadError> {
     let p = match ctx.opset {
         ..2 => match ctx.float("p")?.unwrap_or(2.0) {
             p if p.fract() == 0.0 && p.abs() < 1e6 => p as i64,
@@ -133,9 +133,14 @@ pub(super) fn global_lp_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadEr
         _ => ctx.int("p")?.unwrap_or(2),
     };
     match p {
-        1.. => ctx.emit(ops::GlobalLpPool { p }),
+        1.. => Ok(p),
         _ => Err(ctx.error(format!("p is {p}, expected 1 or more"))),
     }
+}
+
+pub(super) fn global_lp_pool(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {
+    let p = exponent(ctx)?;
+    ctx.emit(ops::GlobalLpPool { p })
 }
 
 pub(super) fn rms_normalization(ctx: &mut NodeCtx<'_, '_>) -> Result<Values, LoadError> {

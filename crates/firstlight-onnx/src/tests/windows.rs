@@ -73,3 +73,53 @@ fn instance_normalization_lost_an_attribute() {
     assert!(one(5, "InstanceNormalization", &["x", "v", "v"], old).contains("epsilon=0.25"));
     assert!(one(6, "InstanceNormalization", &["x", "v", "v"], old).contains("not one that the op has"));
 }
+
+#[test]
+fn group_normalization_takes_a_stash_type_from_21_on() {
+    let groups = |n: &mut Writer| attr_int(n, "num_groups", 3);
+    let plain = one(18, "GroupNormalization", &["x", "v", "v"], groups);
+    assert_eq!(plain, "%2 = GroupNormalization(%0, %1, %1) {epsilon=1e-5, num_groups=3}");
+    assert_eq!(one(21, "GroupNormalization", &["x", "v", "v"], groups), plain);
+    assert!(one(21, "GroupNormalization", &["x", "v", "v"], |_| ()).contains("`num_groups` is missing"));
+    let stashed = |n: &mut Writer| {
+        attr_int(n, "num_groups", 3);
+        attr_int(n, "stash_type", 1);
+    };
+    assert_eq!(one(21, "GroupNormalization", &["x", "v", "v"], stashed), plain);
+    assert!(one(20, "GroupNormalization", &["x", "v", "v"], stashed).contains("not one that the op has"));
+    let halves = |n: &mut Writer| {
+        attr_int(n, "num_groups", 3);
+        attr_int(n, "stash_type", 10);
+    };
+    assert!(one(21, "GroupNormalization", &["x", "v", "v"], halves).contains("stash_type 10 is not supported"));
+}
+
+#[test]
+fn local_response_normalization_needs_a_size() {
+    let now = one(13, "LRN", &["x"], |n| attr_int(n, "size", 5));
+    assert_eq!(now, "%2 = LRN(%0) {alpha=0.0001, beta=0.75, bias=1.0, size=5}");
+    assert_eq!(one(1, "LRN", &["x"], |n| attr_int(n, "size", 5)), now);
+    assert!(one(13, "LRN", &["x"], |_| ()).contains("`size` is missing"));
+}
+
+#[test]
+fn lp_pools() {
+    let kernel = |n: &mut Writer| attr_ints(n, "kernel_shape", &[2]);
+    let plain = one(22, "LpPool", &["x"], kernel);
+    assert!(plain.contains("ceil_mode=false, dilations=[], kernel_shape=[2], p=2"), "{plain}");
+    assert_eq!(one(2, "LpPool", &["x"], kernel), plain);
+    assert!(one(1, "LpPool", &["x"], |_| ()).contains("`kernel_shape` is missing"));
+    let float = |n: &mut Writer| {
+        attr_ints(n, "kernel_shape", &[2]);
+        n.message(5, |a| _ = a.text(1, "p").i64(20, 1).f32(2, 3.0));
+    };
+    assert!(one(1, "LpPool", &["x"], float).contains("p=3"));
+    assert!(one(2, "LpPool", &["x"], float).contains("`p` should be INT"));
+    let dilated = |n: &mut Writer| {
+        attr_ints(n, "kernel_shape", &[2]);
+        attr_ints(n, "dilations", &[3]);
+        attr_int(n, "ceil_mode", 1);
+    };
+    assert!(one(18, "LpPool", &["x"], dilated).contains("ceil_mode=true, dilations=[3]"));
+    assert!(one(17, "LpPool", &["x"], dilated).contains("not one that the op has"));
+}

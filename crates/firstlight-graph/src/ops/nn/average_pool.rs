@@ -203,6 +203,12 @@ fn cases() -> Vec<Case> {
             &[t(&[1, 1, 2], &[2.5, 3.])],
         ),
         case(
+            "same, a kernel far beyond the input",
+            AveragePool { auto_pad: AutoPad::SameUpper, ..kernel(&[1 << 60]) },
+            &[line()],
+            &[t(&[1, 1, 4], &[2.5, 2.5, 2.5, 2.5])],
+        ),
+        case(
             "padding alone",
             AveragePool { pads: vec![1, 0], ..kernel(&[1]) },
             &[t(&[1, 1, 1], &[-5.])],

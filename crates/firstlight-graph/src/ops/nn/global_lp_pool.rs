@@ -42,7 +42,7 @@ impl OpDef for GlobalLpPool {
     }
 
     fn infer(&self, ctx: &InferCtx<'_>) -> Result<SmallVec<[OutInfo; 1]>, OpError> {
-        self.check()?;
+        check_p(self.p)?;
         let dims = ctx.dims(0)?;
         check_rank(dims.rank())?;
         let pooled: SymShape =
@@ -73,18 +73,11 @@ fn check_rank(rank: usize) -> Result<(), OpError> {
 }
 
 impl GlobalLpPool {
-    fn check(&self) -> Result<(), OpError> {
-        match self.p {
-            1.. => Ok(()),
-            p => Err(OpError::value(format!("p is {p}, expected 1 or more"))),
-        }
-    }
-
     fn compute<T: Stored>(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError>
     where
         T::Math: Real,
     {
-        self.check()?;
+        check_p(self.p)?;
         let x = ctx.input(0)?;
         let dims = x.shape();
         check_rank(dims.rank())?;
@@ -96,22 +89,37 @@ impl GlobalLpPool {
         }
         let positions = product(&dims[2..])?;
         let values = widened::<T>(&x)?;
-        let p = self.p as f64;
-        let power = |x: &T::Math| match self.p {
-            1 => x.magnitude(),
-            2 => x.times(*x),
-            _ => T::Math::from_f64(libm::pow(x.magnitude().to_f64(), p)),
-        };
-        let root = |sum: T::Math| match self.p {
-            1 => sum,
-            2 => T::Math::from_f64(sum.to_f64().sqrt()),
-            _ => T::Math::from_f64(libm::pow(sum.to_f64(), 1.0 / p)),
-        };
         for (i, to) in output.iter_mut().enumerate() {
-            let channel = values[i * positions..(i + 1) * positions].iter().map(power);
-            *to = T::narrow(root(lane_fold(channel, T::Math::ZERO, Math::plus)));
+            let channel = values[i * positions..(i + 1) * positions].iter().map(|&x| power(self.p, x));
+            *to = T::narrow(root(self.p, lane_fold(channel, T::Math::ZERO, Math::plus)));
         }
         Ok(())
+    }
+}
+
+/// Checks a norm's exponent.
+pub(super) fn check_p(p: i64) -> Result<(), OpError> {
+    match p {
+        1.. => Ok(()),
+        _ => Err(OpError::value(format!("p is {p}, expected 1 or more"))),
+    }
+}
+
+/// `|x|^p`, rounded.
+pub(super) fn power<M: Real>(p: i64, x: M) -> M {
+    match p {
+        1 => x.magnitude(),
+        2 => x.times(x),
+        _ => M::from_f64(libm::pow(x.magnitude().to_f64(), p as f64)),
+    }
+}
+
+/// The p-th root, rounded.
+pub(super) fn root<M: Real>(p: i64, sum: M) -> M {
+    match p {
+        1 => sum,
+        2 => M::from_f64(sum.to_f64().sqrt()),
+        _ => M::from_f64(libm::pow(sum.to_f64(), 1.0 / p as f64)),
     }
 }
 

@@ -238,8 +238,14 @@ fn cases() -> Vec<Case> {
         case(
             "same, odd pad at the beginning",
             MaxPool { auto_pad: AutoPad::SameLower, strides: vec![2], ..kernel(&[3]) },
-            line,
+            line.clone(),
             &[t(&[1, 1, 2], &[4., 4.])],
+        ),
+        case(
+            "same, a kernel far beyond the input",
+            MaxPool { auto_pad: AutoPad::SameLower, ..kernel(&[1 << 60]) },
+            line,
+            &[t(&[1, 1, 4], &[4., 4., 4., 4.])],
         ),
         case(
             "padding alone",

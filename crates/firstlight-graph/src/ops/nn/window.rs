@@ -73,6 +73,23 @@ impl WindowDim {
         start.min(end)..end
     }
 
+    /// Calls `f` for the taps that lie in the input in one of the windows, in order, and maybe for others between them. The
+    /// time it takes is bounded by the sizes of input and output, however large the kernel.
+    pub fn each_tap_of(&self, windows: Range<usize>, mut f: impl FnMut(usize)) {
+        if self.kernel <= self.input.saturating_add(windows.len()) {
+            // Such a kernel is gone through sooner than its windows are.
+            (0..self.kernel).for_each(f);
+            return;
+        }
+        // Later windows reach the input with earlier taps.
+        let mut next = 0;
+        for window in windows.rev() {
+            let Range { start, end } = self.taps(window);
+            (start.max(next)..end).for_each(&mut f);
+            next = next.max(end);
+        }
+    }
+
     /// How many taps of a window lie in the input or its padding: fewer than all where only a part of the last window
     /// fits.
     pub fn n_padded_taps(&self, window: usize) -> usize {
@@ -253,6 +270,27 @@ mod tests {
             assert_eq!(dim.taps(window).collect::<Vec<_>>(), inside, "window {window}");
         }
         assert_eq!(dim.output, 3);
+    }
+
+    #[test]
+    fn the_taps_of_all_windows_come_once_and_in_order() {
+        let huge = Windows { kernel: &[usize::MAX >> 2], auto_pad: AutoPad::SameLower, strides: &[2], ..PLAIN };
+        let sparse = Windows { kernel: &[1 << 40], dilations: &[3], pads: &[1 << 40, 2 << 40], ..PLAIN };
+        let far = Windows { kernel: &[1 << 41], strides: &[1 << 40], pads: &[1 << 41, 1 << 41], ..PLAIN };
+        for windows in [PLAIN, huge, far] {
+            let dim = windows.resolve(&[5]).unwrap()[0];
+            let mut expected: Vec<usize> = (0..dim.output).flat_map(|window| dim.taps(window)).collect();
+            expected.sort_unstable();
+            expected.dedup();
+            let mut got = vec![];
+            dim.each_tap_of(0..dim.output, |tap| got.push(tap));
+            assert_eq!(got, expected, "{windows:?}");
+        }
+        let dim = sparse.resolve(&[5]).unwrap()[0];
+        let mut got = vec![];
+        dim.each_tap_of(7..8, |tap| got.push(tap));
+        assert_eq!(got, dim.taps(7).collect::<Vec<_>>());
+        assert!((1..=2).contains(&got.len()), "{got:?}");
     }
 
     #[test]

@@ -65,10 +65,10 @@ impl OpDef for InstanceNormalization {
 
     fn reference(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
         match ctx.input(0)?.dtype() {
-            DType::F32 => self.compute::<f32>(ctx),
-            DType::F64 => self.compute::<f64>(ctx),
-            DType::F16 => self.compute::<f16>(ctx),
-            DType::BF16 => self.compute::<bf16>(ctx),
+            DType::F32 => normalise_groups::<f32>(ctx, self.epsilon, Ok),
+            DType::F64 => normalise_groups::<f64>(ctx, self.epsilon, Ok),
+            DType::F16 => normalise_groups::<f16>(ctx, self.epsilon, Ok),
+            DType::BF16 => normalise_groups::<bf16>(ctx, self.epsilon, Ok),
             other => Err(unlisted("InstanceNormalization", other)),
         }
     }
@@ -78,38 +78,51 @@ impl OpDef for InstanceNormalization {
     }
 }
 
-fn check_rank(rank: usize) -> Result<(), OpError> {
+pub(super) fn check_rank(rank: usize) -> Result<(), OpError> {
     match rank < 2 {
         true => Err(OpError::shape(format!("it takes batch, channels and spatial dimensions; got {rank} dimensions"))),
         false => Ok(()),
     }
 }
 
-impl InstanceNormalization {
-    fn compute<T: Float>(&self, ctx: &mut RefCtx<'_>) -> Result<(), OpError> {
-        let (x, scale, bias) = (ctx.input(0)?, ctx.input(1)?, ctx.input(2)?);
-        let shape = x.shape().clone();
-        check_rank(shape.rank())?;
-        let channels = shape[1];
-        expect_shape("scale", &Shape::from([channels]), scale.shape())?;
-        expect_shape("B", &Shape::from([channels]), bias.shape())?;
-        expect_dtype("output 0", x.dtype(), ctx.output(0)?.dtype())?;
-        expect_shape("output 0", &shape, ctx.output(0)?.shape())?;
-        let (x, scale, bias) = (x.values::<T>()?, scale.values::<T>()?, bias.values::<T>()?);
-        let y = ctx.output(0)?.values_mut::<T>()?;
-        if x.is_empty() {
-            return Ok(());
+/// Normalises each group of channels of each image; `groups` says how many there are of a number of channels. Scale and
+/// bias hold one element for each channel or one for each group.
+pub(super) fn normalise_groups<T: Float>(
+    ctx: &mut RefCtx<'_>,
+    epsilon: f32,
+    groups: impl Fn(usize) -> Result<usize, OpError>,
+) -> Result<(), OpError> {
+    let (x, scale, bias) = (ctx.input(0)?, ctx.input(1)?, ctx.input(2)?);
+    let shape = x.shape().clone();
+    check_rank(shape.rank())?;
+    let channels = shape[1];
+    let n_groups = groups(channels)?;
+    for (what, view) in [("scale", &scale), ("bias", &bias)] {
+        if view.shape()[..] != [n_groups] {
+            expect_shape(what, &Shape::from([channels]), view.shape())?;
         }
-        let plane: usize = shape[2..].iter().product();
-        for (i, (row, y)) in x.chunks_exact(plane).zip(y.chunks_exact_mut(plane)).enumerate() {
-            let (mean, inverse) = moments(row, self.epsilon);
-            let (scale, bias) = (scale[i % channels].widen(), bias[i % channels].widen());
-            for (x, y) in row.iter().zip(y) {
-                *y = T::narrow((x.widen() - mean) * inverse * scale + bias);
-            }
-        }
-        Ok(())
     }
+    expect_dtype("output 0", x.dtype(), ctx.output(0)?.dtype())?;
+    expect_shape("output 0", &shape, ctx.output(0)?.shape())?;
+    let (x, scale, bias) = (x.values::<T>()?, scale.values::<T>()?, bias.values::<T>()?);
+    let y = ctx.output(0)?.values_mut::<T>()?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    let (plane, per_group) = (shape[2..].iter().product::<usize>(), channels / n_groups);
+    let row = plane * per_group;
+    for (i, (x, y)) in x.chunks_exact(row).zip(y.chunks_exact_mut(row)).enumerate() {
+        let (mean, inverse) = moments(x, epsilon);
+        let group = i % n_groups;
+        for (j, (x, y)) in x.iter().zip(y).enumerate() {
+            let of = |values: &[T]| match values.len() == channels {
+                true => values[group * per_group + j / plane].widen(),
+                false => values[group].widen(),
+            };
+            *y = T::narrow((x.widen() - mean) * inverse * of(&scale) + of(&bias));
+        }
+    }
+    Ok(())
 }
 
 fn cases() -> Vec<Case> {

@@ -9,6 +9,7 @@ pub mod arg;
 pub mod arg_max;
 pub mod arg_min;
 pub mod cum_sum;
+pub mod group_normalization;
 pub mod instance_normalization;
 pub mod layer_normalization;
 pub mod log_softmax;
