@@ -141,7 +141,7 @@ mod tests {
         let asked = |name: &str| -> Vec<&str> {
             tool::BARS.iter().filter(|bar| bar.is_named(name)).map(|bar| bar.name).collect()
         };
-        assert_eq!(asked("2"), ["2", "2-bits", "2-replay", "2-memory", "2-hostile"]);
+        assert_eq!(asked("2"), ["2-values", "2-bits", "2-replay", "2-memory", "2-hostile"]);
         assert_eq!(asked("2-bits"), ["2-bits"]);
         assert!(asked("bits").is_empty());
     }

@@ -22,7 +22,7 @@ const SAME_BITS_RUNS: usize = 3;
 const N_MUTATED: u64 = 100_000;
 
 pub(super) const AGREEMENT: Bar = Bar {
-    name: "2",
+    name: "2-values",
     what: "values within 1e-4 of onnxruntime, optimiser off",
     is_long: false,
     measure: |bench| agree::agreement(bench, &MODELS),
