@@ -91,6 +91,24 @@ class Agree(unittest.TestCase):
         self.assertEqual(agree.error_of_scale(zeros, zeros), 0)
         self.assertEqual(agree.error_of_scale(zeros + np.float32(1e-20), zeros), np.inf)
 
+    def test_float64_decides_where_rounding_is_magnified(self) -> None:
+        nodes = [helper.make_node("ReduceMean", ["x"], ["mean"]), helper.make_node("Mul", ["x", "x"], ["squares"]),
+                 helper.make_node("ReduceMean", ["squares"], ["mean of squares"]),
+                 helper.make_node("Mul", ["mean", "mean"], ["square of mean"]),
+                 helper.make_node("Sub", ["mean of squares", "square of mean"], ["variance"])]
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+                for name, dims in (("x", [1, 1000]), ("variance", [1, 1])))
+        model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 17)])
+        feed = {"x": (30 + np.sin(np.arange(1000, dtype=np.float32)))[None]}
+        want = feed["x"].astype(np.float64).var().astype(np.float32).reshape(1, 1)
+        off = want * np.float32(1.01)
+        self.assertGreater(agree.error_of_scale(want, off), 1e-3)
+        worst, where, n_decided = agree.check({"variance": want}, {"variance": off}, 1e-4, model, feed)
+        self.assertEqual((where, n_decided), ("variance", 1))
+        self.assertLess(worst, 1e-6)
+        with self.assertRaises(agree.Disagreement):
+            agree.check({"variance": off}, {"variance": want}, 1e-4, model, feed)
+
     def test_intermediates_are_spread_over_the_graph(self) -> None:
         model = stand_ins.transformer()
         feed = agree.tokens(np.random.default_rng(0), 2, 5, 0, 500).values

@@ -22,10 +22,11 @@ pub(super) fn agreement(bench: &Bench, models: &[&str]) -> Result<Vec<Figure>, F
             let problem = mine.iter().filter_map(|row| row["problem"].as_str()).find(|text| !text.is_empty());
             let errors: Vec<f64> = mine.iter().filter_map(|row| row["worst"].as_f64()).collect();
             let worst = errors.iter().copied().fold(0.0, f64::max);
+            let n_decided: u64 = mine.iter().filter_map(|row| row["decided"].as_u64()).sum();
             figures.push(Figure {
                 what: format!("{model}, one {drive}, {} sets of inputs", mine.len()),
                 value: problem.map_or_else(|| format!("{worst:.1e} of scale"), |text| text.chars().take(100).collect()),
-                spread: String::new(),
+                spread: if n_decided > 0 { format!("{n_decided} by float64") } else { String::new() },
                 bound: "1e-4".into(),
                 is_met: problem.is_none() && !mine.is_empty() && worst <= 1e-4,
             });
