@@ -239,7 +239,7 @@ impl PipelinedExecutor {
             (None, None) => Err(missing(&input.name)),
         });
         let fed: Vec<Fed> = fed.collect::<Result<_, RunError>>()?;
-        let plan = Compiler::plan(&prepared.program, &fed, Adopted::new(), prepared.options.keep_all)?;
+        let plan = prepared.new_plan(&fed, Adopted::new(), &self.config)?;
         let ExecutorConfig { pool, table, device, budget } = &self.config;
         let (options, guards) = (RunOptions::default(), Guards::default());
         let engine = Engine {
@@ -299,7 +299,7 @@ impl PipelinedExecutor {
                     (None, None) => Err(missing(&input.name)),
                 });
                 let fed: Vec<Fed> = fed.collect::<Result<_, RunError>>()?;
-                Ok(Compiler::plan(&prepared.program, &fed, adopted.clone(), prepared.options.keep_all)?)
+                prepared.new_plan(&fed, adopted.clone(), &self.config)
             },
         )?;
         let _running = pool.run_guard();
@@ -310,9 +310,8 @@ impl PipelinedExecutor {
             own.plan = entry.plan.id();
             return run_once(&engine, &entry, own, feeds, outputs);
         }
-        let mut alone = None;
+        let mut flight = prepared.flights.start();
         loop {
-            let flight = prepared.start(alone.as_ref());
             let mut state = prepared.check_out(&entry, device, budget);
             match run_once(&engine, &entry, &mut state, feeds, outputs) {
                 Ok(()) => {
@@ -320,11 +319,11 @@ impl PipelinedExecutor {
                     return Ok(());
                 }
                 // At the memory limit a run takes its turn after the others; one that had all memory has its answer.
-                Err(error) if error.is_over_budget() && !(alone.is_some() && flight.was_alone()) => {
+                Err(error) if error.is_over_budget() && !flight.alone => {
                     drop(state);
                     drop(flight);
-                    drop(alone.take());
-                    alone = Some(prepared.alone());
+                    flight = prepared.flights.start_alone();
+                    prepared.trim(0);
                 }
                 Err(error) => return Err(error),
             }

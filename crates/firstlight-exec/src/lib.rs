@@ -12,6 +12,7 @@ mod control;
 mod engine;
 mod error;
 mod executor;
+mod flights;
 mod loops;
 mod pipeline;
 mod prepared;

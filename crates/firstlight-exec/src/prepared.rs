@@ -2,13 +2,14 @@
 
 use crate::RunError;
 use crate::executor::ExecutorConfig;
+use crate::flights::Flights;
 use crate::state::PersistentOutputs;
 use firstlight_backend::{Budget, Device, Reservation};
 use firstlight_graph::{Graph, ValueId};
-use firstlight_plan::passes::{PassCtx, PassSet, Rewrite, Rewritten, rewrite};
-use firstlight_plan::{ConstPool, Plan, Program};
+use firstlight_plan::passes::{PassCtx, PassSet, Rewrite, Rewritten, Stage, rewrite};
+use firstlight_plan::{Adopted, Compiler, ConstPool, Fed, Plan, Program};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a graph is made ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,32 +42,7 @@ pub struct Prepared {
     _held: Vec<Reservation>,
     plans: Mutex<Vec<Arc<PlanEntry>>>,
     clock: AtomicU64,
-    flight: Mutex<Flight>,
-    landed: Condvar,
-    /// Held by the run that has the memory to itself.
-    alone: Mutex<()>,
-}
-
-/// Runs under way.
-#[derive(Debug, Default)]
-struct Flight {
-    n_now: usize,
-    n_started: u64,
-    n_queued: usize,
-}
-
-/// A run under way; ends when dropped.
-#[derive(Debug)]
-pub(crate) struct InFlight<'a> {
-    prepared: &'a Prepared,
-    /// Number of runs started before, this one included.
-    started: u64,
-}
-
-/// The memory to itself: no other run that met the limit goes on meanwhile.
-#[derive(Debug)]
-pub(crate) struct Alone<'a> {
-    _turn: MutexGuard<'a, ()>,
+    pub(crate) flights: Flights,
 }
 
 /// A plan with the states that no run uses now.
@@ -99,40 +75,45 @@ impl Prepared {
         options: PrepareOptions,
         config: &ExecutorConfig,
     ) -> Result<Prepared, RunError> {
-        let ExecutorConfig { pool, table, device, budget } = config;
-        let rewritten = match options.passes && !options.keep_all {
-            true => {
-                let PrepareOptions { disabled_passes: disabled, max_folded_bytes, .. } = options;
-                rewrite(&graph, targets, &PassCtx { table, device, budget, pool, disabled, max_folded_bytes })?
-            }
-            false => Rewritten { graph, targets: targets.to_vec(), rewrites: vec![], held: vec![] },
-        };
-        let Rewritten { graph, targets, rewrites, held } = rewritten;
+        let Rewritten { graph, targets, rewrites, held } = rewritten(&graph, targets, Stage::Graph, options, config)?;
         let program = Arc::new(Program::new(graph, targets)?);
         Ok(Prepared {
             gains_from_pipeline: program.n_needed() >= PIPELINE_FROM_NODES
                 && program.n_const_bytes() >= PIPELINE_FROM_BYTES,
             program,
-            consts: ConstPool::new(device.clone(), budget.clone()),
+            consts: ConstPool::new(config.device.clone(), config.budget.clone()),
             options,
             rewrites,
             _held: held,
             plans: Mutex::new(vec![]),
             clock: AtomicU64::new(0),
-            flight: Mutex::default(),
-            landed: Condvar::new(),
-            alone: Mutex::new(()),
+            flights: Flights::default(),
         })
     }
 
-    /// What passes rewrote, in order.
+    /// What the passes that run once a graph rewrote, in order.
     pub fn rewrites(&self) -> &[Rewrite] {
         &self.rewrites
     }
 
-    /// The program that is run: its graph is the one that passes made, with the inputs of the one that was prepared.
+    /// What those passes made of the graph, with the inputs of the one that was prepared; a plan has the program that is
+    /// run for its class.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
+    }
+
+    /// The plan of the class of what is fed, of which nothing is compiled yet.
+    pub(crate) fn new_plan(&self, fed: &[Fed], adopted: Adopted, config: &ExecutorConfig) -> Result<Plan, RunError> {
+        let (graph, targets) = (self.program.graph(), self.program.targets());
+        let Rewritten { graph, targets, rewrites, held } =
+            rewritten(graph, targets, Stage::Class(fed), self.options, config)?;
+        let program = match graph.id() == self.program.graph().id() {
+            true => self.program.clone(),
+            false => Arc::new(Program::new(graph, targets)?),
+        };
+        let mut plan = Compiler::plan(&program, fed, adopted, self.options.keep_all)?;
+        (plan.rewrites, plan.held) = (rewrites, held);
+        Ok(plan)
     }
 
     /// Number of plan classes seen.
@@ -155,21 +136,21 @@ impl Prepared {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The plan that `fits`, the last one used first, or the one that `make` gives.
+    /// The plan that `fits`, the last one used first, or the one that `make` gives. Other runs go on while it is made.
     pub(crate) fn plan(
         &self,
         fits: impl Fn(&Plan) -> bool,
         make: impl FnOnce() -> Result<Plan, RunError>,
     ) -> Result<Arc<PlanEntry>, RunError> {
-        let mut plans = self.lock_plans();
-        if let Some(at) = plans.iter().rposition(|entry| fits(&entry.plan)) {
-            if !plans[at].plan.counters.is_worn() {
-                plans[at..].rotate_left(1);
-                return Ok(plans[plans.len() - 1].clone());
-            }
-            plans.remove(at);
+        if let Some(entry) = used(&mut self.lock_plans(), &fits) {
+            return Ok(entry);
         }
         let entry = Arc::new(PlanEntry { plan: make()?, idle: Mutex::new(vec![]) });
+        let mut plans = self.lock_plans();
+        // Another run of the class may have been quicker.
+        if let Some(entry) = used(&mut plans, &fits) {
+            return Ok(entry);
+        }
         if plans.len() >= MAX_PLANS {
             plans.remove(0);
         }
@@ -202,37 +183,6 @@ impl Prepared {
         self.trim(MAX_IDLE_BYTES);
     }
 
-    fn lock_flight(&self) -> MutexGuard<'_, Flight> {
-        self.flight.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts a run; behind those that wait for the memory to themselves, where there are any.
-    pub(crate) fn start(&self, alone: Option<&Alone<'_>>) -> InFlight<'_> {
-        let mut flight = self.lock_flight();
-        if alone.is_none() && flight.n_queued > 0 {
-            drop(flight);
-            drop(self.alone.lock().unwrap_or_else(PoisonError::into_inner));
-            flight = self.lock_flight();
-        }
-        flight.n_now += 1;
-        flight.n_started += 1;
-        InFlight { prepared: self, started: flight.n_started }
-    }
-
-    /// Waits for the other runs to end and drops idle memory, so that the next run has all of it.
-    pub(crate) fn alone(&self) -> Alone<'_> {
-        self.lock_flight().n_queued += 1;
-        let turn = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut flight = self.lock_flight();
-        while flight.n_now > 0 {
-            flight = self.landed.wait(flight).unwrap_or_else(PoisonError::into_inner);
-        }
-        flight.n_queued -= 1;
-        drop(flight);
-        self.trim(0);
-        Alone { _turn: turn }
-    }
-
     /// Drops idle states, the one not used for longest first, until they hold at most `most` bytes; true when any was
     /// dropped.
     pub(crate) fn trim(&self, most: usize) -> bool {
@@ -256,16 +206,29 @@ impl Prepared {
     }
 }
 
-impl InFlight<'_> {
-    /// True when no other run started since this one did.
-    pub(crate) fn was_alone(&self) -> bool {
-        self.prepared.lock_flight().n_started == self.started
+/// The plan that fits, which becomes the last one; one that is worn goes.
+fn used(plans: &mut Vec<Arc<PlanEntry>>, fits: impl Fn(&Plan) -> bool) -> Option<Arc<PlanEntry>> {
+    let at = plans.iter().rposition(|entry| fits(&entry.plan))?;
+    if plans[at].plan.counters.is_worn() {
+        plans.remove(at);
+        return None;
     }
+    plans[at..].rotate_left(1);
+    plans.last().cloned()
 }
 
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.prepared.lock_flight().n_now -= 1;
-        self.prepared.landed.notify_all();
+/// A graph after the passes of a stage, where passes are to run.
+fn rewritten(
+    graph: &Arc<Graph>,
+    targets: &[ValueId],
+    stage: Stage<'_>,
+    options: PrepareOptions,
+    config: &ExecutorConfig,
+) -> Result<Rewritten, RunError> {
+    let ExecutorConfig { pool, table, device, budget } = config;
+    if !options.passes || options.keep_all {
+        return Ok(Rewritten { graph: graph.clone(), targets: targets.to_vec(), rewrites: vec![], held: vec![] });
     }
+    let PrepareOptions { disabled_passes: disabled, max_folded_bytes, .. } = options;
+    Ok(rewrite(graph, targets, stage, &PassCtx { table, device, budget, pool, disabled, max_folded_bytes })?)
 }

@@ -127,7 +127,7 @@ fn trouble_at_every_step_is_one_error_and_the_next_run_is_right() {
                 hits.insert(hit);
                 k += 1;
             }
-            assert!(hits.len() > 30, "{pipeline:?} {side:?} {trouble:?}: {} nodes were hit", hits.len());
+            assert!(hits.len() >= 30, "{pipeline:?} {side:?} {trouble:?}: {} nodes were hit", hits.len());
         }
     }
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Buffers, cpu};
+use firstlight_backend::OperandSpec;
 use firstlight_exec::{Feed, PrepareOptions, RunOptions};
 use firstlight_graph::{Graph, Op, Spec, ValueId, ops};
 use firstlight_tensor::{DType, Dim, SymShape, Tensor};
@@ -58,7 +59,8 @@ fn check(base: Op, x: &[usize], others: &[Tensor], follow: &dyn Fn(&mut Graph, V
         let options = PrepareOptions { passes, ..Default::default() };
         let prepared = cpu(threads).prepare(g.clone(), &[y], options).unwrap();
         if passes {
-            let printed = prepared.program().graph().to_string();
+            let spec = OperandSpec { dtype: DType::F32, dims: x.into() };
+            let printed = cpu(1).compile_only(&prepared, &[Some(spec)]).unwrap().program.graph().to_string();
             let nodes = printed.lines().filter(|line| line.trim_start().starts_with('%'));
             let work = nodes.filter(|line| !line.contains("Const(") && !line.contains("Input("));
             assert!(work.count() == 1 && printed.contains("Fused("), "one node:\n{printed}");

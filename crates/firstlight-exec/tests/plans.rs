@@ -61,7 +61,7 @@ fn known_segments_are_replayed_and_new_keys_compile_only_what_is_new() {
         prepared.n_compiled() - before
     };
     let all = compiled(&Inputs::new(3, true, 2));
-    assert!(all > 30, "{all}");
+    assert!(all >= 25, "{all}");
     assert_eq!(compiled(&Inputs::new(3, true, 2)), 0, "a replay compiles nothing");
     let arm = compiled(&Inputs::new(3, false, 2));
     assert!(arm > 0 && arm < all, "the other arm shares what comes before it: {arm} of {all}");

@@ -39,7 +39,8 @@ mod window;
 pub use fold::{Fold, FoldColumns, FoldLanes};
 pub use isa::{Isa, IsaKind};
 pub use product::{
-    Addend, ConvInput, Epilogue, Finish, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, SMALL_M,
+    Addend, Block, ConvInput, Epilogue, Finish, Geometry, Lhs, Matrix, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs,
+    SMALL_M,
 };
 pub use slices::{Binary, Reduce, Unary};
 pub use src::Src;

@@ -148,7 +148,7 @@ impl Compiler {
         };
         let frame = Frame { program: program.clone(), prefix: "".into(), next: 0, live, adopted: Arc::new(adopted) };
         let start = Snapshot { frames: vec![frame], arena, counters: counters.clone(), pending: None };
-        Ok(Plan::new(key.sorted(), locs, chunks, counters, start))
+        Ok(Plan::new(key.sorted(), program.clone(), locs, chunks, counters, start))
     }
 
     /// A compiler that goes on where a snapshot was taken.

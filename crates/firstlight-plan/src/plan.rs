@@ -2,7 +2,9 @@
 
 use crate::compile::CompiledNode;
 use crate::compiler::Snapshot;
-use firstlight_backend::{Loc, OperandSpec};
+use crate::passes::Rewrite;
+use crate::program::Program;
+use firstlight_backend::{Loc, OperandSpec, Reservation};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::fmt;
@@ -69,6 +71,12 @@ pub struct Plan {
     id: u64,
     /// What it is valid for.
     pub key: PlanKey,
+    /// What is compiled: the graph as passes made it for the class.
+    pub program: Arc<Program>,
+    /// What the passes of the class rewrote, in order.
+    pub rewrites: Vec<Rewrite>,
+    /// The budget's share of constants that they computed.
+    pub held: Vec<Reservation>,
     /// Where each input is copied to before the first step; `None` for an input that nothing reads.
     pub inputs: Vec<Option<Loc>>,
     /// Chunks that the inputs take.
@@ -142,6 +150,7 @@ impl Plan {
     /// A plan of which nothing is compiled yet.
     pub fn new(
         key: PlanKey,
+        program: Arc<Program>,
         inputs: Vec<Option<Loc>>,
         chunks: Vec<(u32, usize)>,
         counters: Arc<PlanCounters>,
@@ -149,7 +158,8 @@ impl Plan {
     ) -> Plan {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Plan { id, key, inputs, chunks, counters, start, root: OnceLock::new() }
+        let root = OnceLock::new();
+        Plan { id, key, program, rewrites: vec![], held: vec![], inputs, chunks, counters, start, root }
     }
 
     /// Never used twice in a process.

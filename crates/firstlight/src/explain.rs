@@ -17,6 +17,8 @@ pub struct Explanation {
     pub inputs: Vec<(String, DType, Shape)>,
     /// Chains of steps. The first is where a run starts; each other one follows another, for one key.
     pub segments: Vec<ExplainedSegment>,
+    /// What passes rewrote: the pass, the node that stands for the others, and those it was made of.
+    pub rewrites: Vec<Rewrite>,
     /// Nodes of the main graph that need no step, in order, and why.
     pub without_step: Vec<NoStep>,
     /// False where compiling stopped at a value that only a run can tell.
@@ -212,29 +214,26 @@ impl Session {
         let plan = model.executor.compile_only(&model.prepared, &specs)?;
         Ok(model.explained(&plan))
     }
-
-    /// What passes rewrote: the pass, the node that stands for the others, and those it was made of.
-    pub fn rewrites(&self) -> &[Rewrite] {
-        self.model.prepared.rewrites()
-    }
 }
 
 impl Model {
     fn explained(&self, plan: &Plan) -> Explanation {
-        let origins = Origins::of(&self.graph, self.prepared.rewrites());
-        let program = self.prepared.program();
-        let mut explained = self.explained_steps(plan, program, &origins);
-        explained.without_step = origins.without_step(&self.graph, program, &explained);
+        let rewrites: Vec<Rewrite> = self.prepared.rewrites().iter().chain(&plan.rewrites).cloned().collect();
+        let origins = Origins::of(&self.graph, &rewrites);
+        let mut explained = self.explained_steps(plan, &origins);
+        explained.without_step = origins.without_step(&self.graph, &plan.program, &explained);
+        explained.rewrites = rewrites;
         explained
     }
 
-    fn explained_steps(&self, plan: &Plan, program: &Program, origins: &Origins<'_>) -> Explanation {
-        let fed = program.graph().inputs().iter().zip(&plan.key.inputs);
+    fn explained_steps(&self, plan: &Plan, origins: &Origins<'_>) -> Explanation {
+        let fed = plan.program.graph().inputs().iter().zip(&plan.key.inputs);
         let mut out = Explanation {
             inputs: fed
                 .filter_map(|(i, spec)| spec.as_ref().map(|s| (i.name.clone(), s.dtype, s.dims.clone())))
                 .collect(),
             segments: vec![],
+            rewrites: vec![],
             without_step: vec![],
             is_whole: true,
             arena_bytes: 0,
@@ -288,7 +287,7 @@ impl Model {
             StepKind::Kernel => vec![],
             StepKind::Loop(looped) => {
                 let plans = looped.plans.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                plans.iter().map(|plan| self.explained_steps(plan, &looped.body, origins)).collect()
+                plans.iter().map(|plan| self.explained_steps(plan, origins)).collect()
             }
         };
         ExplainedStep {

@@ -107,7 +107,7 @@ fn text(session: &Session, explained: &Explained) -> String {
         segment_text(&mut out, segment, &mut index, plan.segments.len() > 1 || !plan.is_whole);
     }
     without_step(&mut out, &plan.without_step);
-    rewrites(&mut out, session);
+    rewrites(&mut out, plan);
     totals(&mut out, session, explained);
     out
 }
@@ -247,9 +247,9 @@ fn why(why: &WhyNoStep) -> String {
     }
 }
 
-fn rewrites(out: &mut String, session: &Session) {
+fn rewrites(out: &mut String, plan: &Explanation) {
     let mut by_pass: BTreeMap<&str, usize> = BTreeMap::new();
-    session.rewrites().iter().for_each(|rewrite| *by_pass.entry(rewrite.rule).or_default() += 1);
+    plan.rewrites.iter().for_each(|rewrite| *by_pass.entry(rewrite.rule).or_default() += 1);
     if by_pass.is_empty() {
         return;
     }
@@ -368,7 +368,7 @@ fn all_steps(plan: &Explanation) -> Vec<&ExplainedStep> {
 // JSON.
 
 fn as_json(args: &ExplainArgs, session: &Session, explained: &Explained) -> Value {
-    let rewrites = session.rewrites().iter();
+    let rewrites = explained.plan.rewrites.iter();
     let rewrites = rewrites.map(|r| json!({"pass": r.rule, "node": r.node, "sources": r.sources}));
     json!({
         "model": args.model.model.display().to_string(),

@@ -184,11 +184,18 @@ impl<'a> Chain<'a> {
 
     /// Runs all steps for the elements of the output from `at` on.
     pub(super) fn run(&self, isa: Isa, at: usize, out: &mut [f32]) {
+        self.run_parts(isa, out.len(), std::iter::once((at, out)));
+    }
+
+    /// The same for parts of the output, none of more than `longest` elements.
+    pub(super) fn run_parts<'o>(&self, isa: Isa, longest: usize, parts: impl Iterator<Item = (usize, &'o mut [f32])>) {
         match (self.functions[0], self.steps) {
-            (Function::Unary(function), [step]) if self.is_of_result(step) => isa.unary_in_place(function, out),
-            _ if self.n_slots > FEW_SLOTS => self.run_tiles::<128, MAX_SLOTS>(isa, at, out),
-            _ if out.len() <= 128 => self.run_tiles::<128, FEW_SLOTS>(isa, at, out),
-            _ => self.run_tiles::<512, FEW_SLOTS>(isa, at, out),
+            (Function::Unary(function), [step]) if self.is_of_result(step) => {
+                parts.for_each(|(_, out)| isa.unary_in_place(function, out));
+            }
+            _ if self.n_slots > FEW_SLOTS => self.run_tiles::<128, MAX_SLOTS>(isa, parts),
+            _ if longest <= 128 => self.run_tiles::<128, FEW_SLOTS>(isa, parts),
+            _ => self.run_tiles::<512, FEW_SLOTS>(isa, parts),
         }
     }
 
@@ -197,10 +204,16 @@ impl<'a> Chain<'a> {
         matches!(step.operands.first(), Some(Operand::Input(input)) if self.inputs[*input].bytes.is_none())
     }
 
-    fn run_tiles<const TILE: usize, const SLOTS: usize>(&self, isa: Isa, at: usize, out: &mut [f32]) {
+    fn run_tiles<'o, const TILE: usize, const SLOTS: usize>(
+        &self,
+        isa: Isa,
+        parts: impl Iterator<Item = (usize, &'o mut [f32])>,
+    ) {
         let mut slots = [[0.0; TILE]; SLOTS];
-        for (i, tile) in out.chunks_mut(TILE).enumerate() {
-            self.run_tile(isa, &mut slots, at + i * TILE, tile);
+        for (at, part) in parts {
+            for (i, tile) in part.chunks_mut(TILE).enumerate() {
+                self.run_tile(isa, &mut slots, at + i * TILE, tile);
+            }
         }
     }
 

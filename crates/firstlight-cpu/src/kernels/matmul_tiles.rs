@@ -5,7 +5,7 @@
 
 use super::chain::Chain;
 use firstlight_backend::{KernelCtx, Pool, for_tiles_with_scratch_cost};
-use firstlight_gemm::{Epilogue, Finish, Isa, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, SMALL_M, Src};
+use firstlight_gemm::{Block, Epilogue, Finish, Isa, NR, Out, PRODUCT_SCRATCH_ELEMS, Product, SMALL_M, Src};
 use firstlight_graph::{OpError, OpErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -85,9 +85,10 @@ pub(super) fn run<'a>(
         let (i, at) = (tile / per_product, tile % per_product);
         let (row, col) = (at / n_cols * cut.rows, at % n_cols * cut.cols);
         let (rows, cols) = (row..m.min(row + cut.rows), col..n.min(col + cut.cols));
-        let finish = |row: usize, col: usize, part: &mut [f32]| {
+        let finish = |block: Block<'_>| {
             if let Some(chain) = chain {
-                chain.run(isa, (i * m + row) * n + col, part);
+                let longest = block.part_len();
+                chain.run_parts(isa, longest, block.map(|(row, col, part)| ((i * m + row) * n + col, part)));
             }
         };
         let finish = chain.map(|_| Finish(&finish));

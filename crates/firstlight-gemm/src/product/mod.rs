@@ -183,14 +183,45 @@ impl Default for Epilogue<'_> {
     }
 }
 
-/// A function of finished results, in place: it is given the row and the column of the first and as many of those that
-/// follow it in the output as are complete, row after row where rows are whole. Each result is given once.
+/// A function of finished results, in place. Each result is given once.
 #[derive(Clone, Copy)]
-pub struct Finish<'a>(pub &'a (dyn Fn(usize, usize, &mut [f32]) + Sync));
+pub struct Finish<'a>(pub &'a (dyn Fn(Block<'_>) + Sync));
 
 impl std::fmt::Debug for Finish<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Finish")
+    }
+}
+
+/// A block of finished results that is read and written in place, part by part: the row and the column of a part's first
+/// result, and those that follow it in the output. A part is a row of the block, or all of it where rows are whole.
+#[derive(Debug)]
+pub struct Block<'a> {
+    out: Out<'a>,
+    rows: Range<usize>,
+    cols: Range<usize>,
+}
+
+impl Block<'_> {
+    /// The most results of a part.
+    pub fn part_len(&self) -> usize {
+        let n_rows = if self.cols.len() == self.out.row_stride { self.rows.len() } else { 1 };
+        n_rows * self.cols.len()
+    }
+}
+
+impl<'a> Iterator for Block<'a> {
+    type Item = (usize, usize, &'a mut [f32]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let (row, len) = (self.rows.start, self.part_len());
+        let first = self.out.ptr.wrapping_add(row * self.out.row_stride + self.cols.start);
+        self.rows.start = if len == self.cols.len() { row + 1 } else { self.rows.end };
+        // SAFETY: part of the output, which whoever made the block has to itself; each part is given once.
+        Some((row, self.cols.start, unsafe { std::slice::from_raw_parts_mut(first, len) }))
     }
 }
 
@@ -200,17 +231,8 @@ impl Epilogue<'_> {
     /// # Safety
     /// The range lies within the output, and nobody else accesses it.
     unsafe fn finish_block(&self, out: &Out<'_>, rows: Range<usize>, cols: Range<usize>) {
-        let Some(Finish(finish)) = self.finish else { return };
-        let at = |row: usize| out.ptr.wrapping_add(row * out.row_stride + cols.start);
-        if cols.len() == out.row_stride {
-            // SAFETY: whole rows of the output, which follow each other; the caller has them to itself.
-            let block = unsafe { std::slice::from_raw_parts_mut(at(rows.start), rows.len() * cols.len()) };
-            return finish(rows.start, cols.start, block);
-        }
-        for row in rows {
-            // SAFETY: a part of a row of the output, which the caller has to itself.
-            let part = unsafe { std::slice::from_raw_parts_mut(at(row), cols.len()) };
-            finish(row, cols.start, part);
+        if let Some(Finish(finish)) = self.finish {
+            finish(Block { out: *out, rows, cols });
         }
     }
 }

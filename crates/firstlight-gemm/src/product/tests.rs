@@ -1,7 +1,8 @@
 //! Every instruction set against a triple loop, bit for bit.
 
 use crate::{
-    Addend, ConvInput, Epilogue, Finish, Geometry, Isa, IsaKind, Lhs, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs, Src,
+    Addend, Block, ConvInput, Epilogue, Finish, Geometry, Isa, IsaKind, Lhs, Out, PRODUCT_SCRATCH_ELEMS, Product, Rhs,
+    Src,
 };
 
 fn isas() -> impl Iterator<Item = Isa> {
@@ -152,10 +153,12 @@ fn epilogues_round_step_by_step() {
                         },
                     );
                     // `check` leaves a gap of 3 after each row.
-                    let finish = |row: usize, col: usize, part: &mut [f32]| {
-                        for (i, x) in part.iter_mut().enumerate() {
-                            let at = col + i;
-                            *x = *x * 3.0 + ((row + at / (n + 3)) * 100 + at % (n + 3)) as f32;
+                    let finish = |block: Block<'_>| {
+                        for (row, col, part) in block {
+                            for (i, x) in part.iter_mut().enumerate() {
+                                let at = col + i;
+                                *x = *x * 3.0 + ((row + at / (n + 3)) * 100 + at % (n + 3)) as f32;
+                            }
                         }
                     };
                     let product = Product {

@@ -3,6 +3,7 @@
 //! Sizes that are not known get names of their own, so that two dimensions of one name are equal whatever is fed: names
 //! in a file are promises that nobody checks.
 
+use crate::Fed;
 use firstlight_graph::{Graph, Op, OutInfo, ValueId, ValueInfo, declared_dtype, infer_symbolic};
 use firstlight_tensor::{DType, Dim, SymShape, Tensor};
 use smallvec::SmallVec;
@@ -51,6 +52,20 @@ impl Fact {
         graph.inputs().iter().map(fact).collect()
     }
 
+    /// The fact of an input that is fed.
+    pub(super) fn fed(fed: &Fed) -> Fact {
+        match fed {
+            Fed::Runtime(spec) | Fed::Pinned(spec) => {
+                Fact { dtype: Some(spec.dtype), dims: Some(SymShape::from(&spec.dims)), value: None }
+            }
+            Fed::Known(tensor) => Fact::known(tensor.clone()),
+        }
+    }
+
+    fn known(tensor: Tensor) -> Fact {
+        Fact { dtype: Some(tensor.dtype()), dims: Some(SymShape::from(tensor.shape())), value: Some(tensor) }
+    }
+
     fn of_output(output: OutInfo, fresh: &mut Fresh) -> Fact {
         let dims = match output.data_sized {
             // The dims are a bound.
@@ -74,11 +89,7 @@ impl Facts {
                 Op::Input(input) => {
                     SmallVec::from_iter([inputs.get(input.index as usize).cloned().unwrap_or_default()])
                 }
-                Op::Const(constant) => {
-                    let tensor = constant.tensor.clone();
-                    let dims = Some(SymShape::from(tensor.shape()));
-                    SmallVec::from_iter([Fact { dtype: Some(tensor.dtype()), dims, value: Some(tensor) }])
-                }
+                Op::Const(constant) => SmallVec::from_iter([Fact::known(constant.tensor.clone())]),
                 Op::If(_) | Op::Loop(_) => SmallVec::from_elem(Fact::default(), node.outputs.len()),
                 op => facts.infer(op, &node.inputs, node.outputs.len(), fresh),
             };

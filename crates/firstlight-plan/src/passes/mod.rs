@@ -1,7 +1,9 @@
 //! Passes: rewrites of a graph that keep its results bit for bit.
 //!
-//! [`rewrite`] runs the passes of [`PASSES`] one after the other on a graph, then on its subgraphs. A pass looks at a
-//! `Scope` and names an `Action` for each node it changes; `apply` makes the new graph of them.
+//! [`rewrite`] runs the passes of [`PASSES`] that belong to a stage one after the other on a graph, then on its
+//! subgraphs: some once a graph, whatever is fed; others for each plan class, on its sizes, since files hide sizes in
+//! computed shapes. A pass looks at a `Scope` and names an `Action` for each node it changes; `apply` makes the new graph
+//! of them.
 //! A pass is linear in the graph, and leaves alone whatever it is not sure of.
 
 mod absorb_transpose;
@@ -13,7 +15,7 @@ mod fuse_chain;
 mod fuse_elementwise;
 mod fuse_epilogue;
 
-use crate::PlanError;
+use crate::{Fed, PlanError};
 use facts::{Fact, Facts, Fresh};
 use firstlight_backend::{Budget, Device, KernelBindingTable, Pool, Reservation};
 use firstlight_graph::{Graph, Node, Op, OpError, ValueId};
@@ -27,18 +29,20 @@ use std::sync::Arc;
 pub struct Pass {
     /// Name by which callers disable it and rewrites are explained.
     pub name: &'static str,
+    /// True for a pass that looks at the sizes of a plan class, false for one that runs once a graph.
+    pub per_class: bool,
     /// Names an action for each node that is to change.
     find: fn(&mut Scope<'_, '_>) -> Vec<(usize, Action)>,
 }
 
 /// All passes, in the order in which they run.
 pub const PASSES: &[Pass] = &[
-    Pass { name: "absorb-transpose", find: absorb_transpose::find },
-    Pass { name: "fold-constants", find: fold_constants::find },
-    Pass { name: "drop-identities", find: drop_identities::find },
-    Pass { name: "fuse-epilogue", find: fuse_epilogue::find },
-    Pass { name: "fuse-elementwise", find: fuse_elementwise::find },
-    Pass { name: "fuse-chain", find: fuse_chain::find },
+    Pass { name: "absorb-transpose", per_class: false, find: absorb_transpose::find },
+    Pass { name: "fold-constants", per_class: false, find: fold_constants::find },
+    Pass { name: "drop-identities", per_class: false, find: drop_identities::find },
+    Pass { name: "fuse-epilogue", per_class: true, find: fuse_epilogue::find },
+    Pass { name: "fuse-elementwise", per_class: true, find: fuse_elementwise::find },
+    Pass { name: "fuse-chain", per_class: true, find: fuse_chain::find },
 ];
 
 /// A set of passes.
@@ -65,6 +69,15 @@ impl PassSet {
     fn has(self, i: usize) -> bool {
         self.0 >> i & 1 == 1
     }
+}
+
+/// Which passes run, and what they know of the graph's inputs.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage<'a> {
+    /// Those that run once a graph: no more is known than what runs check inputs against.
+    Graph,
+    /// Those of a plan class: what is fed, in order.
+    Class(&'a [Fed]),
 }
 
 /// What passes may use: constants are folded by the kernels that would have run.
@@ -136,6 +149,7 @@ struct Scope<'a, 's> {
 
 /// What all passes of one rewrite share.
 struct State {
+    per_class: bool,
     fresh: Fresh,
     folded_bytes: usize,
     folded_operations: u64,
@@ -151,11 +165,25 @@ const MAX_DEPTH: usize = 256;
 /// Inputs are kept, in order, with their names and defaults. Node names are kept; a fused node has its last node's name.
 ///
 /// **Errors**: a target that is no value of the graph; a graph that breaks its own rules.
-pub fn rewrite(graph: &Arc<Graph>, targets: &[ValueId], ctx: &PassCtx<'_>) -> Result<Rewritten, PlanError> {
+pub fn rewrite(
+    graph: &Arc<Graph>,
+    targets: &[ValueId],
+    stage: Stage<'_>,
+    ctx: &PassCtx<'_>,
+) -> Result<Rewritten, PlanError> {
     apply::first_values(graph, targets).map_err(|error| PlanError::Target(error.message().to_owned()))?;
-    let mut state =
-        State { fresh: Fresh::default(), folded_bytes: 0, folded_operations: 0, rewrites: vec![], held: vec![] };
-    let inputs = Fact::declared(graph, &mut state.fresh);
+    let mut state = State {
+        per_class: matches!(stage, Stage::Class(_)),
+        fresh: Fresh::default(),
+        folded_bytes: 0,
+        folded_operations: 0,
+        rewrites: vec![],
+        held: vec![],
+    };
+    let inputs = match stage {
+        Stage::Graph => Fact::declared(graph, &mut state.fresh),
+        Stage::Class(fed) => fed.iter().map(Fact::fed).collect(),
+    };
     let _running = ctx.pool.run_guard();
     let rewritten = rewrite_graph(graph, targets.to_vec(), &inputs, "", 0, ctx, &mut state);
     let (graph, targets) = rewritten.map_err(|error| PlanError::Internal(error.to_string()))?;
@@ -173,7 +201,7 @@ fn rewrite_graph(
 ) -> Result<(Arc<Graph>, Vec<ValueId>), OpError> {
     let (mut graph, mut targets) = (graph.clone(), targets);
     for (i, pass) in PASSES.iter().enumerate() {
-        if ctx.disabled.has(i) {
+        if ctx.disabled.has(i) || pass.per_class != state.per_class {
             continue;
         }
         let mut scope = Scope::new(&graph, &targets, inputs, ctx, state)?;

@@ -5,10 +5,11 @@ use super::{Cause, Difference, Differs, is_given};
 use crate::buffer::TensorRef;
 use crate::outputs::Collector;
 use crate::{Error, Session};
-use firstlight_backend::{BackendId, Budget, KernelBindingTable, Pool, reference_kernel};
+use firstlight_backend::{BackendId, Budget, KernelBindingTable, OperandSpec, Pool, reference_kernel};
 use firstlight_cpu::CpuDevice;
 use firstlight_exec::{Event, EventSink, ExecutorConfig, Feed, PipelinedExecutor, PrepareOptions, RunOptions};
 use firstlight_graph::{Graph, Node, NodeId, Op, Spec, ValueId};
+use firstlight_plan::passes::Rewrite;
 use firstlight_tensor::Tensor;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +24,8 @@ pub(super) struct Tested<'a> {
     inputs: &'a [(String, Tensor)],
     executor: PipelinedExecutor,
     sources: Sources,
+    /// What passes made of the graph as it is written.
+    rewrites: Vec<Rewrite>,
 }
 
 /// Kernels by the nodes that they were chosen for.
@@ -46,8 +49,17 @@ impl<'a> Tested<'a> {
         inputs: &'a [(String, Tensor)],
         max_bytes: usize,
     ) -> Result<Tested<'a>, Error> {
-        let program = session.model.prepared.program();
-        Tested::new(session, program.graph().clone(), program.targets().to_vec(), inputs, max_bytes)
+        check(session, inputs)?;
+        let model = &session.model;
+        let spec = |name: &str| {
+            let tensor = inputs.iter().find(|(input, _)| input == name).map(|(_, tensor)| tensor)?;
+            Some(OperandSpec { dtype: tensor.dtype(), dims: tensor.shape().clone() })
+        };
+        let specs: Vec<_> = model.graph.inputs().iter().map(|input| spec(&input.name)).collect();
+        let plan = model.executor.compile_only(&model.prepared, &specs)?;
+        let (graph, targets) = (plan.program.graph().clone(), plan.program.targets().to_vec());
+        let rewrites = model.prepared.rewrites().iter().chain(&plan.rewrites).cloned().collect();
+        Ok(Tested { rewrites, ..Tested::new(session, graph, targets, inputs, max_bytes)? })
     }
 
     /// The session's graph as it is written.
@@ -74,8 +86,7 @@ impl<'a> Tested<'a> {
         inputs: &'a [(String, Tensor)],
         max_bytes: usize,
     ) -> Result<Tested<'a>, Error> {
-        let named = inputs.iter().map(|(name, tensor)| (name.as_str(), TensorRef::from(tensor).feed()));
-        session.model.checker.check(&session.model.checker.arrange(named)?)?;
+        check(session, inputs)?;
         let runtime = &session.model.runtime;
         let executor = PipelinedExecutor::new(ExecutorConfig {
             pool: runtime.pool.clone(),
@@ -87,7 +98,7 @@ impl<'a> Tested<'a> {
             |graph: &Arc<Graph>, values: &[ValueId]| realize(&executor, graph, values, inputs, &RunOptions::default());
         let (graph, targets) = with_branches(graph, targets, &values_of)?;
         let needed = needed(&graph, &targets);
-        Ok(Tested { session, needed, graph, targets, inputs, executor, sources: Sources::default() })
+        Ok(Tested { session, needed, graph, targets, inputs, executor, sources: Sources::default(), rewrites: vec![] })
     }
 
     /// Working threads.
@@ -165,7 +176,7 @@ impl<'a> Tested<'a> {
     /// Describes a difference.
     pub(super) fn differs(&self, value: ValueId, difference: Difference, cause: Cause) -> Differs {
         let node = self.graph.node(value.node);
-        let mut rewrites = self.session.rewrites().iter().rev();
+        let mut rewrites = self.rewrites.iter().rev();
         let parts = rewrites.find(|rewrite| rewrite.node == node.name && rewrite.sources.len() > 1);
         let sources = self.sources.0.lock().unwrap_or_else(PoisonError::into_inner);
         Differs {
@@ -183,6 +194,12 @@ impl<'a> Tested<'a> {
     pub(super) fn value_of(&self, differs: &Differs) -> Option<ValueId> {
         self.graph.value_named(&differs.value)
     }
+}
+
+fn check(session: &Session, inputs: &[(String, Tensor)]) -> Result<(), Error> {
+    let checker = &session.model.checker;
+    let named = inputs.iter().map(|(name, tensor)| (name.as_str(), TensorRef::from(tensor).feed()));
+    checker.check(&checker.arrange(named)?)
 }
 
 /// Computes values of a graph in one run, as it is.
