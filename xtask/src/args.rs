@@ -16,7 +16,7 @@ impl Args {
 
     /// Takes the next word, if the next thing is one.
     pub(crate) fn word(&mut self) -> Option<String> {
-        let is_word = self.0.first().is_some_and(|w| !w.starts_with("--") || w == "--help");
+        let is_word = self.0.first().is_some_and(|w| !w.starts_with("--"));
         is_word.then(|| self.0.remove(0))
     }
 

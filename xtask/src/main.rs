@@ -53,8 +53,10 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Result<(), Failure> {
-    let verb = args.word().ok_or_else(|| Failure::Broken(format!("no verb given\n\n{USAGE}")))?;
-    if matches!(verb.as_str(), "help" | "--help" | "-h") {
+    let asks = args.flag("--help") || args.flag("-h");
+    let verb = if asks { Some("help".to_owned()) } else { args.word() };
+    let verb = verb.ok_or_else(|| Failure::Broken(format!("no verb given\n\n{USAGE}")))?;
+    if verb == "help" {
         println!("{USAGE}");
         return Ok(());
     }

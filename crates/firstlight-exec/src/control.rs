@@ -130,15 +130,26 @@ impl RunOptions<'_> {
     /// Checks cancel, and the deadline where the step is dear or it is one of every 64.
     pub(crate) fn check(&self, step: &CompiledNode, index: usize) -> Result<(), RunError> {
         if self.cancel.is_some_and(CancelToken::is_cancelled) {
-            return Err(RunError::Cancelled { node: step.name.to_string() });
+            return Err(RunError::Cancelled { node: Some(step.name.to_string()) });
         }
         if let Some(deadline) = self.deadline
             && (step.n_operations >= DEAR_OPERATIONS || index.is_multiple_of(64))
             && Instant::now() >= deadline
         {
-            return Err(RunError::DeadlineExceeded { node: step.name.to_string() });
+            return Err(RunError::DeadlineExceeded { node: Some(step.name.to_string()) });
         }
         Ok(())
+    }
+
+    /// Checks cancel and the deadline while no node has its turn.
+    pub(crate) fn check_waiting(&self) -> Result<(), RunError> {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+            return Err(RunError::Cancelled { node: None });
+        }
+        match self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            true => Err(RunError::DeadlineExceeded { node: None }),
+            false => Ok(()),
+        }
     }
 }
 

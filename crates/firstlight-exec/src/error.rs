@@ -14,13 +14,13 @@ pub enum RunError {
     Node(Box<NodeError>),
     /// The run was cancelled before that node.
     Cancelled {
-        /// The node that was next.
-        node: String,
+        /// The node that was next; `None` for a run that waited for others to end, at the memory limit.
+        node: Option<String>,
     },
     /// The deadline passed before that node.
     DeadlineExceeded {
-        /// The node that was next.
-        node: String,
+        /// The node that was next; `None` for a run that waited for others to end, at the memory limit.
+        node: Option<String>,
     },
     /// An input that is missing, unknown or of another spec than the graph's.
     Input {
@@ -41,6 +41,9 @@ pub enum RunError {
     /// The pool could not be made or a job of it failed.
     Pool(String),
 }
+
+/// When a run ended that no node had its turn in.
+const WAITING: &str = "while the run waited for others to end: together they need more memory than the limit allows";
 
 impl RunError {
     /// A step's failure with the step's name and inputs.
@@ -68,8 +71,10 @@ impl fmt::Display for RunError {
         match self {
             RunError::Plan(error) => error.fmt(f),
             RunError::Node(error) => error.fmt(f),
-            RunError::Cancelled { node } => write!(f, "cancelled before node {node:?}"),
-            RunError::DeadlineExceeded { node } => write!(f, "the deadline passed before node {node:?}"),
+            RunError::Cancelled { node: Some(node) } => write!(f, "cancelled before node {node:?}"),
+            RunError::Cancelled { node: None } => write!(f, "cancelled {WAITING}"),
+            RunError::DeadlineExceeded { node: Some(node) } => write!(f, "the deadline passed before node {node:?}"),
+            RunError::DeadlineExceeded { node: None } => write!(f, "the deadline passed {WAITING}"),
             RunError::Input { name, message } => write!(f, "input {name:?}: {message}"),
             RunError::Output { index, message } => write!(f, "output {index}: {message}"),
             RunError::Persistent(message) => write!(f, "persistent outputs: {message}"),

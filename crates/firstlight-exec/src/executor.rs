@@ -310,7 +310,7 @@ impl PipelinedExecutor {
             own.plan = entry.plan.id();
             return run_once(&engine, &entry, own, feeds, outputs);
         }
-        let mut flight = prepared.flights.start();
+        let mut flight = prepared.flights.start(options)?;
         loop {
             let mut state = prepared.check_out(&entry, device, budget);
             match run_once(&engine, &entry, &mut state, feeds, outputs) {
@@ -322,7 +322,7 @@ impl PipelinedExecutor {
                 Err(error) if error.is_over_budget() && !flight.alone => {
                     drop(state);
                     drop(flight);
-                    flight = prepared.flights.start_alone();
+                    flight = prepared.flights.start_alone(options)?;
                     prepared.trim(0);
                 }
                 Err(error) => return Err(error),

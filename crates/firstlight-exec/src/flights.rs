@@ -1,6 +1,9 @@
 //! Which runs of a graph go on side by side, and which has the memory to itself.
 
+use crate::control::RunOptions;
+use crate::error::RunError;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Runs under way, and those that wait for the memory to themselves.
 #[derive(Debug, Default)]
@@ -25,23 +28,46 @@ pub(crate) struct InFlight<'a> {
     pub(crate) alone: bool,
 }
 
+/// How often a run that waits looks at its cancel token and its deadline.
+const LOOK: Duration = Duration::from_millis(5);
+
 impl Flights {
     /// Starts a run, behind those that wait for the memory to themselves.
-    pub(crate) fn start(&self) -> InFlight<'_> {
-        let runs = self.landed.wait_while(self.lock(), |runs| runs.alone || runs.n_queued > 0);
-        runs.unwrap_or_else(PoisonError::into_inner).n_now += 1;
-        InFlight { flights: self, alone: false }
+    ///
+    /// **Errors**: cancelled, or past its deadline, while it waits.
+    pub(crate) fn start(&self, options: &RunOptions<'_>) -> Result<InFlight<'_>, RunError> {
+        self.wait(options, |runs| runs.alone || runs.n_queued > 0)?.n_now += 1;
+        Ok(InFlight { flights: self, alone: false })
     }
 
     /// Starts a run after the others ended; none starts until it ends.
-    pub(crate) fn start_alone(&self) -> InFlight<'_> {
+    ///
+    /// **Errors**: cancelled, or past its deadline, while it waits.
+    pub(crate) fn start_alone(&self, options: &RunOptions<'_>) -> Result<InFlight<'_>, RunError> {
+        self.lock().n_queued += 1;
+        let waited = self.wait(options, |runs| runs.alone || runs.n_now > 0).map(|mut runs| runs.alone = true);
+        self.lock().n_queued -= 1;
+        match waited {
+            Ok(()) => Ok(InFlight { flights: self, alone: true }),
+            Err(error) => {
+                self.landed.notify_all();
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits while what is under way holds the run up.
+    fn wait(
+        &self,
+        options: &RunOptions<'_>,
+        is_held: impl Fn(&Runs) -> bool,
+    ) -> Result<MutexGuard<'_, Runs>, RunError> {
         let mut runs = self.lock();
-        runs.n_queued += 1;
-        let runs = self.landed.wait_while(runs, |runs| runs.alone || runs.n_now > 0);
-        let mut runs = runs.unwrap_or_else(PoisonError::into_inner);
-        runs.n_queued -= 1;
-        runs.alone = true;
-        InFlight { flights: self, alone: true }
+        while is_held(&runs) {
+            options.check_waiting()?;
+            runs = self.landed.wait_timeout(runs, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(runs)
     }
 
     fn lock(&self) -> MutexGuard<'_, Runs> {
@@ -64,7 +90,9 @@ impl Drop for InFlight<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::control::CancelToken;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
 
     #[test]
     fn no_run_goes_on_beside_one_that_is_alone() {
@@ -75,9 +103,10 @@ mod tests {
                 scope.spawn(move || {
                     for i in 0..500 {
                         let flight = match (thread + i) % 3 {
-                            0 => flights.start_alone(),
-                            _ => flights.start(),
+                            0 => flights.start_alone(&RunOptions::default()),
+                            _ => flights.start(&RunOptions::default()),
                         };
+                        let flight = flight.unwrap();
                         now.fetch_add(1, Ordering::SeqCst);
                         for _ in 0..4 {
                             std::thread::yield_now();
@@ -91,5 +120,24 @@ mod tests {
         });
         let runs = flights.lock();
         assert_eq!((runs.n_now, runs.n_queued, runs.alone), (0, 0, false));
+    }
+    #[test]
+    fn a_run_that_waits_ends_when_it_is_told_to() {
+        let flights = Flights::default();
+        let running = flights.start(&RunOptions::default()).unwrap();
+        let token = CancelToken::new();
+        token.cancel();
+        let cancelled = RunOptions { cancel: Some(&token), ..Default::default() };
+        let late = RunOptions { deadline: Some(Instant::now() + LOOK), ..Default::default() };
+        let cancelled = flights.start_alone(&cancelled).unwrap_err();
+        assert_eq!(cancelled, RunError::Cancelled { node: None });
+        assert!(cancelled.to_string().starts_with("cancelled while the run waited"), "{cancelled}");
+        assert_eq!(flights.start_alone(&late).unwrap_err(), RunError::DeadlineExceeded { node: None });
+        // Nobody waits for those that gave up.
+        drop(flights.start(&RunOptions::default()).unwrap());
+        drop(running);
+        let alone = flights.start_alone(&late).unwrap();
+        assert_eq!(flights.start(&late).unwrap_err(), RunError::DeadlineExceeded { node: None });
+        drop(alone);
     }
 }

@@ -179,7 +179,7 @@ impl Error {
     pub fn node(&self) -> Option<&str> {
         match self {
             Error::Load(LoadError::Node { node, .. } | LoadError::UnsupportedNode { node, .. }) => Some(node),
-            Error::Run(RunError::Cancelled { node } | RunError::DeadlineExceeded { node }) => Some(node),
+            Error::Run(RunError::Cancelled { node } | RunError::DeadlineExceeded { node }) => node.as_deref(),
             _ => self.node_error().map(|error| error.node.as_str()),
         }
     }
