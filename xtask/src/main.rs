@@ -36,7 +36,7 @@ cargo xtask VERB
                                    mutated models (100,000): no panic, no abort, none over 1 s or 256 MiB
   models [--only NAME,...]         the models of the bars, made in target/models (large: needs torch, set up by itself)
   bars SET [--only BAR,...] [--models DIR] [--model NAME,...] [--rounds N] [--json FILE]
-                                   the measurable bars of a set (core, tool): figure, spread, PASS or MISS
+                                   the measurable bars of a set (core, first-answer, tool): figure, spread, PASS or MISS
                                    (--model: only these of a bar's models)
 
 Exit status: 0; 1 if a check failed or a bar was missed; 2 if the task itself went wrong.

@@ -9,10 +9,16 @@ use crate::project::{Failure, Project, read, run, write};
 pub(crate) const CHECKS: &str = "crates/conformance/suite/requirements.txt";
 /// Pins of what exporting the models of the bars needs.
 pub(crate) const MODELS: &str = "bench/requirements.txt";
+/// Pins of the peers that come as Python packages.
+pub(crate) const PEERS: &str = "bench/peers/requirements.txt";
 
 /// The Python of the environment that holds the packages of `requirements`, set up if it is not there yet.
 pub(crate) fn environment(project: &Project, requirements: &str) -> Result<PathBuf, Failure> {
-    let name = if requirements == CHECKS { "venv" } else { "venv-models" };
+    let name = match requirements {
+        CHECKS => "venv",
+        PEERS => "venv-peers",
+        _ => "venv-models",
+    };
     let folder = project.target.join(name);
     let python = folder.join("bin/python");
     let wanted = read(&project.path(requirements))?;

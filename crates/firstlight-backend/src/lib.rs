@@ -21,8 +21,9 @@ pub use budget::{Budget, OverBudget, Reservation};
 pub use device::{BackendId, Completion, Device, DeviceCall, OperandAddr};
 pub use kernel::{KernelCall, reference_kernel};
 pub use memory::{
-    ALIGN, Guards, HostBuf, KernelCtx, Loc, RunMemory, StepAddrs, Words, for_chunks_mut, for_chunks_mut_cost,
-    for_chunks_with_scratch_cost, for_tiles_with_scratch, for_tiles_with_scratch_cost,
+    ALIGN, Chunk, ChunkMaker, Guards, HUGE_PAGE_BYTES, HostBuf, KernelCtx, Loc, RunMemory, StepAddrs, Words,
+    for_chunks_mut, for_chunks_mut_cost, for_chunks_with_scratch_cost, for_tiles_with_scratch,
+    for_tiles_with_scratch_cost,
 };
 pub use pool::Pool;
 pub use storage::{BackendStorage, DeviceStorage, HostStorage, Storage};

@@ -10,7 +10,7 @@ mod buf;
 mod ctx;
 mod tiles;
 
-pub use buf::HostBuf;
+pub use buf::{HUGE_PAGE_BYTES, HostBuf};
 pub use ctx::{KernelCtx, Words};
 pub use tiles::{
     for_chunks_mut, for_chunks_mut_cost, for_chunks_with_scratch_cost, for_tiles_with_scratch,
@@ -20,7 +20,7 @@ pub use tiles::{
 use crate::device::{Completion, Device, DeviceCall, OperandAddr};
 use crate::kernel::KernelCall;
 use crate::pool::Pool;
-use crate::storage::{BackendStorage, Storage};
+use crate::storage::{BackendStorage, HostStorage, Storage};
 use crate::{Budget, Reservation};
 use firstlight_graph::{OpError, OpErrorKind};
 use firstlight_tensor::Shape;
@@ -80,18 +80,45 @@ impl<'a> Guards<'a> {
     }
 }
 
-struct Chunk {
+/// Storage in which values live, with its share of the budget.
+#[derive(Debug)]
+pub struct Chunk {
     storage: BackendStorage,
     _reserved: Reservation,
+}
+
+/// Makes chunks ahead of the run that will need them, on any thread.
+#[derive(Clone, Debug)]
+pub struct ChunkMaker {
+    device: Arc<dyn Device>,
+    budget: Arc<Budget>,
+}
+
+impl ChunkMaker {
+    /// A chunk of `n_bytes`; on the host it is backed with memory already.
+    ///
+    /// **Errors**: the budget or the device refuses.
+    pub fn make(&self, n_bytes: usize) -> Result<Chunk, OpError> {
+        let chunk = self.allocate(n_bytes)?;
+        if let BackendStorage::Host(HostStorage::Buf(buf)) = &chunk.storage {
+            buf.populate();
+        }
+        Ok(chunk)
+    }
+
+    fn allocate(&self, n_bytes: usize) -> Result<Chunk, OpError> {
+        let reserved = self.budget.reserve(n_bytes);
+        let reserved = reserved.map_err(|refused| OpError::new(OpErrorKind::Memory, refused.to_string()))?;
+        Ok(Chunk { storage: self.device.allocate(n_bytes)?, _reserved: reserved })
+    }
 }
 
 /// The chunks a run's values live in, on one device.
 pub struct RunMemory {
     id: u64,
     epoch: u64,
-    device: Arc<dyn Device>,
+    maker: ChunkMaker,
     on_host: bool,
-    budget: Arc<Budget>,
     chunks: Vec<Option<Chunk>>,
     grown: Vec<Option<Chunk>>,
     found: SmallVec<[Shape; 2]>,
@@ -121,12 +148,13 @@ impl RunMemory {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let on_host = device.backend() == crate::BackendId::CPU;
-        RunMemory { id, epoch: 0, device, on_host, budget, chunks: vec![], grown: vec![], found: SmallVec::new() }
+        let maker = ChunkMaker { device, budget };
+        RunMemory { id, epoch: 0, maker, on_host, chunks: vec![], grown: vec![], found: SmallVec::new() }
     }
 
     /// The device whose memory it is.
     pub fn device(&self) -> &Arc<dyn Device> {
-        &self.device
+        &self.maker.device
     }
 
     /// Changes whenever addresses resolved before are no longer valid.
@@ -151,10 +179,29 @@ impl RunMemory {
             Some(chunk) if chunk.storage.len() >= n_bytes => Ok(()),
             Some(_) => Err(internal("a chunk was planned larger than it is")),
             None => {
-                self.chunks[index] = Some(self.allocate(n_bytes)?);
+                self.chunks[index] = Some(self.maker.make(n_bytes)?);
                 Ok(())
             }
         }
+    }
+
+    /// What makes chunks for this memory ahead of its run.
+    pub fn maker(&self) -> ChunkMaker {
+        self.maker.clone()
+    }
+
+    /// True when no chunk beyond the given ones exists.
+    pub fn has_only(&self, chunks: &[(u32, usize)]) -> bool {
+        self.chunks.iter().flatten().count() == chunks.len()
+    }
+
+    /// Takes a chunk that was made ahead as chunk `index`; where that exists already, it is kept.
+    pub fn adopt_chunk(&mut self, index: u32, chunk: Chunk) {
+        let index = index as usize;
+        if self.chunks.len() <= index {
+            self.chunks.resize_with(index + 1, || None);
+        }
+        self.chunks[index].get_or_insert(chunk);
     }
 
     /// Makes sure that growing buffer `index` holds `n_bytes`, keeping its first `keep` bytes when it moves.
@@ -171,7 +218,7 @@ impl RunMemory {
         if held.is_some_and(|held| held >= n_bytes) {
             return Ok(());
         }
-        let larger = self.allocate(n_bytes.max(held.unwrap_or(0).saturating_mul(2)))?;
+        let larger = self.maker.allocate(n_bytes.max(held.unwrap_or(0).saturating_mul(2)))?;
         if let Some(old) = self.grown[index].as_ref().filter(|_| keep > 0) {
             let addr = |storage: &BackendStorage| OperandAddr { address: storage.address(), n_bytes: keep };
             if keep > old.storage.len() {
@@ -182,12 +229,6 @@ impl RunMemory {
         self.grown[index] = Some(larger);
         self.epoch += 1;
         Ok(())
-    }
-
-    fn allocate(&self, n_bytes: usize) -> Result<Chunk, OpError> {
-        let reserved = self.budget.reserve(n_bytes);
-        let reserved = reserved.map_err(|refused| OpError::new(OpErrorKind::Memory, refused.to_string()))?;
-        Ok(Chunk { storage: self.device.allocate(n_bytes)?, _reserved: reserved })
     }
 
     fn chunk(chunks: &[Option<Chunk>], index: u32) -> Result<&Chunk, OpError> {
@@ -300,7 +341,7 @@ impl RunMemory {
             self.found.clear();
             self.found.extend(call.outputs.iter().map(|output| output.dims.clone()));
         }
-        let (device, found) = (&self.device, &mut self.found);
+        let (device, found) = (&self.maker.device, &mut self.found);
         let run = || {
             if self.on_host {
                 let mut ctx = KernelCtx { call, step, pool, taken: Cell::new(0), found };
@@ -330,9 +371,9 @@ impl RunMemory {
             Loc::Const(_) | Loc::Adopted(_) => return Err(internal("a write into a constant")),
         };
         let chunk = chunk.and_then(Option::as_mut).ok_or_else(|| internal("a chunk that does not exist"))?;
-        match self.device.upload(from, &mut chunk.storage, offset)? {
+        match self.maker.device.upload(from, &mut chunk.storage, offset)? {
             Completion::Ready => Ok(()),
-            Completion::Pending(event) => self.device.wait(event),
+            Completion::Pending(event) => self.maker.device.wait(event),
         }
     }
 
@@ -349,7 +390,7 @@ impl RunMemory {
                 (storage.backend(), 0)
             }
         };
-        self.device.download(storage, offset, to)
+        self.maker.device.download(storage, offset, to)
     }
 
     /// Copies `n_bytes` of one value to another of this memory, `to_offset` bytes into it.
@@ -387,7 +428,7 @@ impl RunMemory {
         n_bytes: usize,
         guards: &Guards<'_>,
     ) -> Result<(), OpError> {
-        if !Arc::ptr_eq(&self.device, &other.device) || matches!(to, Loc::Const(_) | Loc::Adopted(_)) {
+        if !Arc::ptr_eq(&self.maker.device, &other.maker.device) || matches!(to, Loc::Const(_) | Loc::Adopted(_)) {
             return Err(internal("a copy between devices, or into a constant"));
         }
         let whole = to_offset.checked_add(n_bytes).ok_or_else(|| internal("a copy beyond its storage"))?;
@@ -405,9 +446,9 @@ impl RunMemory {
             return Err(internal("a copy between overlapping ranges"));
         }
         if !self.on_host {
-            return match self.device.copy(from, to)? {
+            return match self.maker.device.copy(from, to)? {
                 Completion::Ready => Ok(()),
-                Completion::Pending(event) => self.device.wait(event),
+                Completion::Pending(event) => self.maker.device.wait(event),
             };
         }
         // SAFETY: both ranges were located inside live storages of the host (callers take them from `locate` or from a

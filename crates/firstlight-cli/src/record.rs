@@ -79,7 +79,7 @@ impl EventSink for Recorder {
             }
             Event::Awaiting => What::Awaiting,
             Event::Running { .. } => What::Running,
-            Event::Ran { node, op } => What::Ran { node: node.into(), op: op.into() },
+            Event::Ran { node, op, .. } => What::Ran { node: node.into(), op: op.into() },
             Event::FirstAnswer => What::FirstAnswer,
             // Kinds of events that no track shows.
             _ => return Ok(()),

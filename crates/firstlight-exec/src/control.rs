@@ -2,32 +2,10 @@
 
 use crate::RunError;
 use firstlight_graph::{OpError, OpErrorKind};
-use firstlight_plan::CompiledNode;
+use firstlight_plan::{CompiledNode, Progress};
+use firstlight_tensor::CancelToken;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-
-/// A flag that ends runs within one step; clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
-
-impl CancelToken {
-    /// A token that is not cancelled.
-    pub fn new() -> CancelToken {
-        CancelToken::default()
-    }
-
-    /// Ends the runs that hold this token; they fail with `Cancelled`.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// True once cancelled.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Whether a first run compiles on another thread than it executes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +47,16 @@ impl std::fmt::Debug for RunOptions<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
+    /// Loading turns to a stage.
+    Loading(LoadStage),
     /// The compiler turns to a node.
     Compiling {
         /// The node's name as in the user's file.
         node: &'a str,
         /// The op's name.
         op: &'a str,
+        /// How far it has come.
+        progress: Progress,
     },
     /// A step was compiled; `source` names the kernel row.
     Compiled {
@@ -100,9 +82,39 @@ pub enum Event<'a> {
         node: &'a str,
         /// The op's name.
         op: &'a str,
+        /// How far the run has come.
+        progress: Progress,
     },
     /// All targets are computed for the first time in this plan.
     FirstAnswer,
+    /// The plan was replayed as a whole: later runs of the same sizes find everything in its place.
+    Settled,
+}
+
+/// What loading a model goes through, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LoadStage {
+    /// The file is opened and mapped.
+    Map,
+    /// Its structure is read, and a graph is made of it.
+    Parse,
+    /// Passes that need no sizes rewrite the graph.
+    Rewrite,
+    /// The model is loaded; nothing is compiled yet.
+    Done,
+}
+
+/// How much of its work a session has behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Readiness {
+    /// The model is loaded; the first run has yet to compile it.
+    Loaded,
+    /// There was an answer for the sizes that were run last.
+    Answers,
+    /// Runs of those sizes replay a plan that is in its final form.
+    Settled,
 }
 
 /// Receives events, from the compiling and the executing thread.
@@ -141,7 +153,17 @@ impl RunOptions<'_> {
         Ok(())
     }
 
-    /// Checks cancel and the deadline while no node has its turn.
+    /// Checks cancel and the deadline before a node is compiled.
+    pub(crate) fn check_compiling(&self, name: impl FnOnce() -> Option<String>) -> Result<(), RunError> {
+        match self.check_waiting() {
+            Ok(()) => Ok(()),
+            Err(RunError::Cancelled { .. }) => Err(RunError::Cancelled { node: name() }),
+            Err(RunError::DeadlineExceeded { .. }) => Err(RunError::DeadlineExceeded { node: name() }),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Checks cancel and the deadline before any node had its turn.
     pub(crate) fn check_waiting(&self) -> Result<(), RunError> {
         if self.cancel.is_some_and(CancelToken::is_cancelled) {
             return Err(RunError::Cancelled { node: None });

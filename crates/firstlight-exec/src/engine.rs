@@ -2,9 +2,9 @@
 
 use crate::RunError;
 use crate::control::{Event, RunOptions, panic_message};
-use crate::pipeline::{InlineSource, Item, Source, run_pipelined};
+use crate::pipeline::{InlineSource, Item, Source, made_ahead, page_in, run_pipelined};
 use crate::state::{CapturedRun, PersistentOutputs, ReplayList};
-use firstlight_backend::{Budget, Completion, Device, Guards, KernelBindingTable, Pool, RunMemory, StepAddrs};
+use firstlight_backend::{Budget, ChunkMaker, Completion, Device, Guards, KernelBindingTable, Pool, RunMemory, StepAddrs};
 use firstlight_graph::OpError;
 use firstlight_plan::{
     CompiledNode, Compiler, ConstPool, Plan, PlanCtx, Segment, SegmentEnd, SegmentKey, Snapshot, StepKind, Watch,
@@ -116,7 +116,8 @@ impl<'a> Engine<'a> {
             _ => return Err(RunError::Persistent(format!("node {:?} has no recorded outputs", step.name))),
         }
         if self.options.events.is_some() {
-            let ran = Event::Ran { node: &step.name, op: step.call.op.info().name };
+            let (op, progress) = (step.call.op.info().name, step.progress);
+            let ran = Event::Ran { node: &step.name, op, progress };
             self.options.tell(&ran).map_err(fail)?;
         }
         Ok(())
@@ -209,12 +210,16 @@ impl<'a> Engine<'a> {
             crate::Pipeline::Auto | crate::Pipeline::On => self.pool.reserve_worker(),
         };
         state.streamed = true;
+        // Memory that a path beside this one left is used again; where there is none, it is made ahead.
+        let maker = state.memory.has_only(&plan.chunks).then(|| state.memory.maker());
         match seat {
             None => {
-                let mut source = InlineSource { compiler, ctx: self.plan_ctx(), options: self.options };
+                let mut source = InlineSource { compiler, ctx: self.plan_ctx(), maker, options: self.options };
                 self.consume(plan, parent, state, &mut source)
             }
-            Some(seat) => run_pipelined(self, seat, compiler, |source| self.consume(plan, parent, state, source)),
+            Some(seat) => {
+                run_pipelined(self, seat, compiler, maker, |source| self.consume(plan, parent, state, source))
+            }
         }
     }
 
@@ -232,7 +237,8 @@ impl<'a> Engine<'a> {
         let mut list = ReplayList::new(state.memory.epoch());
         loop {
             match source.next()? {
-                Item::Step(step) => {
+                Item::Step(step, made) => {
+                    made.into_iter().for_each(|(i, chunk)| state.memory.adopt_chunk(i, chunk));
                     list.push(&step, &mut state.memory, self.guards)?;
                     state.record(&step);
                     self.run_step(&step, steps.len(), &mut list, state)?;
@@ -266,12 +272,15 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Compiles the next item, telling events; a panic becomes an error.
+/// Compiles the next item, telling events; a panic becomes an error. A step's memory is made, where there is a maker, and its
+/// weights are paged in.
 pub(crate) fn compile_next(
     compiler: &mut Compiler,
     ctx: &PlanCtx<'_>,
+    maker: Option<&ChunkMaker>,
     options: &RunOptions<'_>,
 ) -> Result<Item, RunError> {
+    options.check_compiling(|| compiler.upcoming().map(|(node, _)| node.to_string()))?;
     let upcoming = options.events.and_then(|_| compiler.upcoming());
     let fail = |error: OpError| {
         let (node, op) = upcoming.as_ref().map_or(("", ""), |(node, op)| (&**node, *op));
@@ -279,7 +288,7 @@ pub(crate) fn compile_next(
         RunError::Plan(firstlight_plan::PlanError::Node(Box::new(node)))
     };
     if let Some((node, op)) = &upcoming {
-        options.tell(&Event::Compiling { node, op }).map_err(fail)?;
+        options.tell(&Event::Compiling { node, op, progress: compiler.progress() }).map_err(fail)?;
     }
     let emitted = match catch_unwind(AssertUnwindSafe(|| compiler.next(ctx))) {
         Ok(emitted) => emitted?,
@@ -292,11 +301,15 @@ pub(crate) fn compile_next(
     };
     match emitted {
         firstlight_plan::Emit::Node(step) => {
+            let made = made_ahead(&step, maker);
+            if maker.is_some() {
+                page_in(&step);
+            }
             if options.events.is_some() {
                 let op = step.call.op.info().name;
                 options.tell(&Event::Compiled { node: &step.name, op, source: step.source }).map_err(fail)?;
             }
-            Ok(Item::Step(step))
+            Ok(Item::Step(step, made))
         }
         firstlight_plan::Emit::Await(watch) => {
             options.tell(&Event::Awaiting).map_err(fail)?;

@@ -14,12 +14,13 @@ pub enum RunError {
     Node(Box<NodeError>),
     /// The run was cancelled before that node.
     Cancelled {
-        /// The node that was next; `None` for a run that waited for others to end, at the memory limit.
+        /// The node that was next; `None` while passes rewrote the graph, or the run waited for others at the memory
+        /// limit.
         node: Option<String>,
     },
     /// The deadline passed before that node.
     DeadlineExceeded {
-        /// The node that was next; `None` for a run that waited for others to end, at the memory limit.
+        /// The node that was next; `None` as above.
         node: Option<String>,
     },
     /// An input that is missing, unknown or of another spec than the graph's.
@@ -43,7 +44,7 @@ pub enum RunError {
 }
 
 /// When a run ended that no node had its turn in.
-const WAITING: &str = "while the run waited for others to end: together they need more memory than the limit allows";
+const EARLY: &str = "before the first node";
 
 impl RunError {
     /// A step's failure with the step's name and inputs.
@@ -72,9 +73,9 @@ impl fmt::Display for RunError {
             RunError::Plan(error) => error.fmt(f),
             RunError::Node(error) => error.fmt(f),
             RunError::Cancelled { node: Some(node) } => write!(f, "cancelled before node {node:?}"),
-            RunError::Cancelled { node: None } => write!(f, "cancelled {WAITING}"),
+            RunError::Cancelled { node: None } => write!(f, "cancelled {EARLY}"),
             RunError::DeadlineExceeded { node: Some(node) } => write!(f, "the deadline passed before node {node:?}"),
-            RunError::DeadlineExceeded { node: None } => write!(f, "the deadline passed {WAITING}"),
+            RunError::DeadlineExceeded { node: None } => write!(f, "the deadline passed {EARLY}"),
             RunError::Input { name, message } => write!(f, "input {name:?}: {message}"),
             RunError::Output { index, message } => write!(f, "output {index}: {message}"),
             RunError::Persistent(message) => write!(f, "persistent outputs: {message}"),
@@ -95,6 +96,9 @@ impl std::error::Error for RunError {
 
 impl From<PlanError> for RunError {
     fn from(error: PlanError) -> RunError {
-        RunError::Plan(error)
+        match error {
+            PlanError::Cancelled => RunError::Cancelled { node: None },
+            error => RunError::Plan(error),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `PipelinedExecutor`: the door to running.
 
 use crate::cache::{Realized, StorageCache};
-use crate::control::{Event, RunOptions};
+use crate::control::RunOptions;
 use crate::engine::{Engine, compile_next};
 use crate::error::RunError;
 use crate::pipeline::Item;
@@ -187,7 +187,20 @@ impl PipelinedExecutor {
         targets: &[ValueId],
         options: PrepareOptions,
     ) -> Result<Arc<Prepared>, RunError> {
-        Ok(Arc::new(Prepared::new(graph, targets, options, &self.config)?))
+        self.prepare_with(graph, targets, options, &RunOptions::default())
+    }
+
+    /// [`PipelinedExecutor::prepare`], with a cancel token and a deadline.
+    ///
+    /// **Errors**: as there; cancelled, deadline passed.
+    pub fn prepare_with(
+        &self,
+        graph: Arc<Graph>,
+        targets: &[ValueId],
+        options: PrepareOptions,
+        control: &RunOptions<'_>,
+    ) -> Result<Arc<Prepared>, RunError> {
+        Ok(Arc::new(Prepared::new(graph, targets, options, &self.config, control)?))
     }
 
     fn prepare_cached(
@@ -239,7 +252,7 @@ impl PipelinedExecutor {
             (None, None) => Err(missing(&input.name)),
         });
         let fed: Vec<Fed> = fed.collect::<Result<_, RunError>>()?;
-        let plan = prepared.new_plan(&fed, Adopted::new(), &self.config)?;
+        let plan = prepared.new_plan(&fed, Adopted::new(), &self.config, &RunOptions::default())?;
         let ExecutorConfig { pool, table, device, budget } = &self.config;
         let (options, guards) = (RunOptions::default(), Guards::default());
         let engine = Engine {
@@ -255,8 +268,8 @@ impl PipelinedExecutor {
         let mut compiler = Compiler::new(plan.start.clone());
         let mut steps = vec![];
         loop {
-            match compile_next(&mut compiler, &engine.plan_ctx(), &options)? {
-                Item::Step(step) => steps.push(step),
+            match compile_next(&mut compiler, &engine.plan_ctx(), None, &options)? {
+                Item::Step(step, _) => steps.push(step),
                 Item::End(end, resume) => {
                     let segment = Segment::new(plan.counters.new_segment(), steps, end, resume);
                     plan.publish_root(Arc::new(segment));
@@ -299,7 +312,7 @@ impl PipelinedExecutor {
                     (None, None) => Err(missing(&input.name)),
                 });
                 let fed: Vec<Fed> = fed.collect::<Result<_, RunError>>()?;
-                prepared.new_plan(&fed, adopted.clone(), &self.config)
+                prepared.new_plan(&fed, adopted.clone(), &self.config, options)
             },
         )?;
         let _running = pool.run_guard();
@@ -315,6 +328,7 @@ impl PipelinedExecutor {
             let mut state = prepared.check_out(&entry, device, budget);
             match run_once(&engine, &entry, &mut state, feeds, outputs) {
                 Ok(()) => {
+                    prepared.note_readiness(&entry);
                     prepared.check_in(&entry, state);
                     return Ok(());
                 }
@@ -357,8 +371,8 @@ fn run_once(
     state.streamed = false;
     let last = engine.run_plan(&entry.plan, state)?;
     engine.settle(state)?;
-    if state.streamed {
-        engine.options.tell(&Event::FirstAnswer).map_err(fail)?;
+    if let Some(event) = entry.ran(state.streamed) {
+        engine.options.tell(&event).map_err(fail)?;
     }
     let SegmentEnd::Done(results) = &last.end else {
         return Err(RunError::Persistent("the plan ended without its outputs".to_owned()));

@@ -90,7 +90,7 @@ impl Drop for InFlight<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::CancelToken;
+    use crate::CancelToken;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
@@ -131,7 +131,7 @@ mod tests {
         let late = RunOptions { deadline: Some(Instant::now() + LOOK), ..Default::default() };
         let cancelled = flights.start_alone(&cancelled).unwrap_err();
         assert_eq!(cancelled, RunError::Cancelled { node: None });
-        assert!(cancelled.to_string().starts_with("cancelled while the run waited"), "{cancelled}");
+        assert!(cancelled.to_string().starts_with("cancelled before the first node"), "{cancelled}");
         assert_eq!(flights.start_alone(&late).unwrap_err(), RunError::DeadlineExceeded { node: None });
         // Nobody waits for those that gave up.
         drop(flights.start(&RunOptions::default()).unwrap());

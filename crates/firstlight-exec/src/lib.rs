@@ -19,9 +19,12 @@ mod prepared;
 mod state;
 
 pub use cache::{Realized, StorageCache};
-pub use control::{CancelToken, Event, EventSink, Pipeline, RunOptions};
+pub use control::{Event, EventSink, LoadStage, Pipeline, Readiness, RunOptions};
 pub use engine::execute_compiled;
 pub use error::RunError;
 pub use executor::{ExecutorConfig, Feed, Outputs, PipelinedExecutor, RealizeRequest};
 pub use prepared::{PrepareOptions, Prepared};
 pub use state::{CapturedRun, PersistentOutputs, ReplayList};
+
+pub use firstlight_plan::Progress;
+pub use firstlight_tensor::CancelToken;

@@ -3,9 +3,9 @@
 use crate::RunError;
 use crate::control::RunOptions;
 use crate::engine::{Engine, compile_next};
-use firstlight_backend::Pool;
 use firstlight_backend::channel::BoundedChannel;
 use firstlight_backend::pool::WorkerSeat;
+use firstlight_backend::{BackendStorage, Chunk, ChunkMaker, HostStorage, Loc, Pool};
 use firstlight_plan::{CompiledNode, Compiler, PlanCtx, SegmentEnd, SegmentKey, Snapshot};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What the executor is given, in order.
 #[derive(Debug)]
 pub(crate) enum Item {
-    Step(Arc<CompiledNode>),
+    /// A step, and those of its chunks that were made ahead of it.
+    Step(Arc<CompiledNode>, Vec<(u32, Chunk)>),
     /// The segment ends; where compiling goes on, if it does.
     End(SegmentEnd, Option<Snapshot>),
 }
@@ -31,12 +32,13 @@ pub(crate) trait Source {
 pub(crate) struct InlineSource<'a> {
     pub(crate) compiler: Compiler,
     pub(crate) ctx: PlanCtx<'a>,
+    pub(crate) maker: Option<ChunkMaker>,
     pub(crate) options: &'a RunOptions<'a>,
 }
 
 impl Source for InlineSource<'_> {
     fn next(&mut self) -> Result<Item, RunError> {
-        compile_next(&mut self.compiler, &self.ctx, self.options)
+        compile_next(&mut self.compiler, &self.ctx, self.maker.as_ref(), self.options)
     }
 
     fn answer(&mut self, key: &SegmentKey) -> Result<(), RunError> {
@@ -77,11 +79,32 @@ impl Source for ChannelSource<'_> {
     }
 }
 
+/// Makes the chunks of a step ahead of its run. What is refused here is asked for again by the executor, whose error names
+/// the step.
+pub(crate) fn made_ahead(step: &CompiledNode, maker: Option<&ChunkMaker>) -> Vec<(u32, Chunk)> {
+    let make = |&(index, n_bytes): &(u32, usize)| Some((index, maker?.make(n_bytes).ok()?));
+    step.chunks.iter().filter_map(make).collect()
+}
+
+/// Has the weights of a step at hand before it runs. One that does less arithmetic than it has weights reads but a few of
+/// them.
+pub(crate) fn page_in(step: &CompiledNode) {
+    for loc in step.inputs.iter().flatten() {
+        if let Loc::Const(storage) = loc
+            && let BackendStorage::Host(HostStorage::Bytes(bytes)) = &**storage
+            && step.n_operations >= bytes.len() as u64 / 8
+        {
+            bytes.page_in();
+        }
+    }
+}
+
 /// Compiles on a worker while `consume` runs here; both have ended when it returns.
 pub(crate) fn run_pipelined<T>(
     engine: &Engine<'_>,
     seat: WorkerSeat<'_>,
     compiler: Compiler,
+    maker: Option<ChunkMaker>,
     consume: impl FnOnce(&mut dyn Source) -> Result<T, RunError>,
 ) -> Result<T, RunError> {
     let channel = BoundedChannel::new(MAX_AHEAD_ITEMS, MAX_AHEAD_BYTES);
@@ -92,7 +115,7 @@ pub(crate) fn run_pipelined<T>(
         // Closes the channel when the job ends, however it ends, so that the executor never waits for nothing.
         let _closed = channel.close_on_drop();
         if let Some(compiler) = compiler.take() {
-            compile_all(compiler, &ctx, engine, &channel, &mailbox);
+            compile_all(compiler, maker.as_ref(), &ctx, engine, &channel, &mailbox);
         }
     };
     let main = || {
@@ -110,15 +133,16 @@ pub(crate) fn run_pipelined<T>(
 /// The compiler's side: pushes items until the plan is done, it fails, or the executor is gone.
 fn compile_all(
     mut compiler: Compiler,
+    maker: Option<&ChunkMaker>,
     ctx: &PlanCtx<'_>,
     engine: &Engine<'_>,
     channel: &BoundedChannel<Result<Item, RunError>>,
     mailbox: &Mailbox,
 ) {
     loop {
-        let item = compile_next(&mut compiler, ctx, engine.options);
+        let item = compile_next(&mut compiler, ctx, maker, engine.options);
         let (done, awaits) = match &item {
-            Ok(Item::Step(_)) => (false, false),
+            Ok(Item::Step(..)) => (false, false),
             Ok(Item::End(SegmentEnd::Await(_), _)) => (false, true),
             Ok(Item::End(SegmentEnd::Done(_), _)) | Err(_) => (true, false),
         };
@@ -141,9 +165,9 @@ fn compile_all(
 
 fn weight_bytes(item: &Item) -> usize {
     match item {
-        Item::Step(step) => {
+        Item::Step(step, _) => {
             let inputs = step.inputs.iter().flatten();
-            inputs.map(|loc| if let firstlight_backend::Loc::Const(bytes) = loc { bytes.len() } else { 0 }).sum()
+            inputs.map(|loc| if let Loc::Const(bytes) = loc { bytes.len() } else { 0 }).sum()
         }
         Item::End(..) => 0,
     }

@@ -1,6 +1,7 @@
 //! A graph made ready once: its program, its constants, its plans and their idle states.
 
 use crate::RunError;
+use crate::control::{Event, Readiness, RunOptions};
 use crate::executor::ExecutorConfig;
 use crate::flights::Flights;
 use crate::state::PersistentOutputs;
@@ -8,7 +9,7 @@ use firstlight_backend::{Budget, Device, Reservation};
 use firstlight_graph::{Graph, ValueId};
 use firstlight_plan::passes::{PassCtx, PassSet, Rewrite, Rewritten, Stage, rewrite};
 use firstlight_plan::{Adopted, Compiler, ConstPool, Fed, Plan, Program};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a graph is made ready.
@@ -42,6 +43,9 @@ pub struct Prepared {
     _held: Vec<Reservation>,
     plans: Mutex<Vec<Arc<PlanEntry>>>,
     clock: AtomicU64,
+    /// Runs that came to their end, and whether the last one's plan class was settled.
+    answers: AtomicBool,
+    settled: AtomicBool,
     pub(crate) flights: Flights,
 }
 
@@ -49,6 +53,8 @@ pub struct Prepared {
 #[derive(Debug)]
 pub(crate) struct PlanEntry {
     pub(crate) plan: Plan,
+    /// Whether a run has replayed the plan as a whole.
+    settled: AtomicBool,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -56,6 +62,18 @@ pub(crate) struct PlanEntry {
 struct Idle {
     state: Box<PersistentOutputs>,
     last_use: u64,
+}
+
+impl PlanEntry {
+    /// What a run means for the class: it compiled something, or it was a replay.
+    pub(crate) fn ran(&self, streamed: bool) -> Option<Event<'static>> {
+        if streamed {
+            self.settled.store(false, Ordering::Relaxed);
+            return Some(Event::FirstAnswer);
+        }
+        let settles = !self.settled.load(Ordering::Relaxed) && !self.settled.swap(true, Ordering::Relaxed);
+        settles.then_some(Event::Settled)
+    }
 }
 
 /// Nodes from which on, and bytes of weights from which on, a first run is worth handing over: below, compiling inline
@@ -74,8 +92,10 @@ impl Prepared {
         targets: &[ValueId],
         options: PrepareOptions,
         config: &ExecutorConfig,
+        control: &RunOptions<'_>,
     ) -> Result<Prepared, RunError> {
-        let Rewritten { graph, targets, rewrites, held } = rewritten(&graph, targets, Stage::Graph, options, config)?;
+        let Rewritten { graph, targets, rewrites, held } =
+            rewritten(&graph, targets, Stage::Graph, options, config, control)?;
         let program = Arc::new(Program::new(graph, targets)?);
         Ok(Prepared {
             gains_from_pipeline: program.n_needed() >= PIPELINE_FROM_NODES
@@ -87,6 +107,8 @@ impl Prepared {
             _held: held,
             plans: Mutex::new(vec![]),
             clock: AtomicU64::new(0),
+            answers: AtomicBool::new(false),
+            settled: AtomicBool::new(false),
             flights: Flights::default(),
         })
     }
@@ -103,10 +125,16 @@ impl Prepared {
     }
 
     /// The plan of the class of what is fed, of which nothing is compiled yet.
-    pub(crate) fn new_plan(&self, fed: &[Fed], adopted: Adopted, config: &ExecutorConfig) -> Result<Plan, RunError> {
+    pub(crate) fn new_plan(
+        &self,
+        fed: &[Fed],
+        adopted: Adopted,
+        config: &ExecutorConfig,
+        control: &RunOptions<'_>,
+    ) -> Result<Plan, RunError> {
         let (graph, targets) = (self.program.graph(), self.program.targets());
         let Rewritten { graph, targets, rewrites, held } =
-            rewritten(graph, targets, Stage::Class(fed), self.options, config)?;
+            rewritten(graph, targets, Stage::Class(fed), self.options, config, control)?;
         let program = match graph.id() == self.program.graph().id() {
             true => self.program.clone(),
             false => Arc::new(Program::new(graph, targets)?),
@@ -114,6 +142,21 @@ impl Prepared {
         let mut plan = Compiler::plan(&program, fed, adopted, self.options.keep_all)?;
         (plan.rewrites, plan.held) = (rewrites, held);
         Ok(plan)
+    }
+
+    /// How ready the session is for the sizes that were run last.
+    pub fn readiness(&self) -> Readiness {
+        match (self.answers.load(Ordering::Relaxed), self.settled.load(Ordering::Relaxed)) {
+            (false, _) => Readiness::Loaded,
+            (true, false) => Readiness::Answers,
+            (true, true) => Readiness::Settled,
+        }
+    }
+
+    /// A run of the class came to its end.
+    pub(crate) fn note_readiness(&self, entry: &PlanEntry) {
+        self.settled.store(entry.settled.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.answers.store(true, Ordering::Relaxed);
     }
 
     /// Number of plan classes seen.
@@ -145,7 +188,8 @@ impl Prepared {
         if let Some(entry) = used(&mut self.lock_plans(), &fits) {
             return Ok(entry);
         }
-        let entry = Arc::new(PlanEntry { plan: make()?, idle: Mutex::new(vec![]) });
+        let entry =
+            Arc::new(PlanEntry { plan: make()?, settled: AtomicBool::new(false), idle: Mutex::new(vec![]) });
         let mut plans = self.lock_plans();
         // Another run of the class may have been quicker.
         if let Some(entry) = used(&mut plans, &fits) {
@@ -224,11 +268,13 @@ fn rewritten(
     stage: Stage<'_>,
     options: PrepareOptions,
     config: &ExecutorConfig,
+    control: &RunOptions<'_>,
 ) -> Result<Rewritten, RunError> {
     let ExecutorConfig { pool, table, device, budget } = config;
     if !options.passes || options.keep_all {
         return Ok(Rewritten { graph: graph.clone(), targets: targets.to_vec(), rewrites: vec![], held: vec![] });
     }
     let PrepareOptions { disabled_passes: disabled, max_folded_bytes, .. } = options;
-    Ok(rewrite(graph, targets, stage, &PassCtx { table, device, budget, pool, disabled, max_folded_bytes })?)
+    let ctx = PassCtx { table, device, budget, pool, disabled, max_folded_bytes, cancel: control.cancel };
+    Ok(rewrite(graph, targets, stage, &ctx)?)
 }

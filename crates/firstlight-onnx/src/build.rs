@@ -19,7 +19,7 @@ use crate::survey::{domain_of, is_known, node_name};
 use crate::tensors::Tensors;
 use firstlight_graph::{Graph, NodeId, Op, OpInfo, Spec, TypeRef, ValueId, declared_dtype};
 use firstlight_tensor::pb::dtype_of;
-use firstlight_tensor::{DType, Tensor};
+use firstlight_tensor::{CancelToken, DType, Tensor};
 use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -112,6 +112,8 @@ pub(crate) struct Builder<'m> {
     warnings: Vec<String>,
     /// Problems, where the import goes on after them.
     pub(crate) noted: Option<Noted>,
+    /// Ends the import.
+    pub(crate) cancel: Option<&'m CancelToken>,
 }
 
 impl<'m> Builder<'m> {
@@ -143,6 +145,7 @@ impl<'m> Builder<'m> {
             function_opsets: HashMap::new(),
             warnings,
             noted: None,
+            cancel: None,
         })
     }
 
@@ -292,6 +295,9 @@ impl<'m> Builder<'m> {
     }
 
     fn import_node(&mut self, node: &'m NodeProto<'m>, name: String) -> Result<(), LoadError> {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+            return Err(LoadError::Cancelled { node: name });
+        }
         self.n_expanded += usize::from(!self.calls.is_empty());
         if self.n_expanded > self.limits.function_expansion {
             let what = format!("node `{name}`");

@@ -67,7 +67,7 @@ impl<'m> Builder<'m> {
     /// **Errors**: the problem itself, where they are not, or when it is a limit.
     pub(crate) fn note(&mut self, error: LoadError) -> Result<(), LoadError> {
         match &mut self.noted {
-            Some(noted) if !matches!(error, LoadError::Limit { .. }) => {
+            Some(noted) if !matches!(error, LoadError::Limit { .. } | LoadError::Cancelled { .. }) => {
                 noted.note(error);
                 Ok(())
             }

@@ -31,6 +31,11 @@ pub enum LoadError {
     },
     /// Something about the model as a whole.
     Model(String),
+    /// The caller cancelled before that node.
+    Cancelled {
+        /// The node that was next.
+        node: String,
+    },
     /// Ops that are not supported: all of them.
     Unsupported(Vec<UnsupportedOp>),
     /// A node that is not what its op asks for.
@@ -118,6 +123,7 @@ impl LoadError {
             | LoadError::Malformed(_)
             | LoadError::Limit { .. }
             | LoadError::Model(_)
+            | LoadError::Cancelled { .. }
             | LoadError::Node { .. }
             | LoadError::Cycle { .. }
             | LoadError::TwoWriters { .. }
@@ -131,6 +137,7 @@ impl LoadError {
     pub(crate) fn inside(self, outer: &str) -> Self {
         match self {
             LoadError::Node { node, op, problem } => LoadError::Node { node: format!("{outer}/{node}"), op, problem },
+            LoadError::Cancelled { node } => LoadError::Cancelled { node: format!("{outer}/{node}") },
             LoadError::UnsupportedNode { node, op, problem } => {
                 LoadError::UnsupportedNode { node: format!("{outer}/{node}"), op, problem }
             }
@@ -163,6 +170,7 @@ impl fmt::Display for LoadError {
                 write!(f, "{what}: more than the limit `{limit}` = {value} allows; raise it if the file is trusted")
             }
             LoadError::Model(problem) => write!(f, "the model cannot be used: {problem}"),
+            LoadError::Cancelled { node } => write!(f, "loading was cancelled before node `{node}`"),
             LoadError::Unsupported(ops) => {
                 write!(f, "{} op{} not supported:", ops.len(), if ops.len() == 1 { " is" } else { "s are" })?;
                 ops.iter().try_for_each(|op| write!(f, "\n  {op}"))

@@ -36,7 +36,7 @@ use call::Functions;
 use check::Noted;
 use external::ExternalFiles;
 use firstlight_graph::{Graph, Spec};
-use firstlight_tensor::MappedFile;
+use firstlight_tensor::{CancelToken, MappedFile};
 use proto::{ModelProto, ProtoError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,11 +51,13 @@ pub struct LoadOptions {
     pub folder: Option<PathBuf>,
     /// Bounds on what a model may ask for.
     pub limits: Limits,
+    /// Ends the import within one node.
+    pub cancel: Option<CancelToken>,
 }
 
 impl Default for LoadOptions {
     fn default() -> Self {
-        Self { map: true, folder: None, limits: Limits::default() }
+        Self { map: true, folder: None, limits: Limits::default(), cancel: None }
     }
 }
 
@@ -127,8 +129,14 @@ pub struct ModelMetadata {
 ///
 /// **Errors**: [`LoadError`], naming the thing that is wrong.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Imported, LoadError> {
-    let file = open(path, options)?;
-    import(&file, folder_of(path, options), options)
+    import_file(&open(path, options)?, options)
+}
+
+/// Imports a model file that is open.
+///
+/// **Errors**: [`LoadError`], naming the thing that is wrong.
+pub fn import_file(file: &Arc<MappedFile>, options: &LoadOptions) -> Result<Imported, LoadError> {
+    import(file, folder_of(file.path(), options), options)
 }
 
 /// Loads a model from bytes. External data need [`LoadOptions::folder`].
@@ -138,7 +146,10 @@ pub fn load_bytes(bytes: Vec<u8>, options: &LoadOptions) -> Result<Imported, Loa
     import(&Arc::new(MappedFile::from_vec(bytes)), options.folder.clone(), options)
 }
 
-fn open(path: &Path, options: &LoadOptions) -> Result<Arc<MappedFile>, LoadError> {
+/// Opens a model file as the options say; nothing is read of a mapped one yet.
+///
+/// **Errors**: what the system says.
+pub fn open(path: &Path, options: &LoadOptions) -> Result<Arc<MappedFile>, LoadError> {
     let open = if options.map { MappedFile::map } else { MappedFile::read };
     open(path).map(Arc::new).map_err(|e| LoadError::io(path, &e))
 }
@@ -184,6 +195,7 @@ fn import_noting(
     let external = ExternalFiles::new(folder, options.map);
     let tensors = Tensors::new(file.clone(), external, limits.folded_bytes);
     let mut builder = Builder::new(&model, &functions, tensors, limits)?;
+    builder.cancel = options.cancel.as_ref();
     builder.noted = noted.as_deref_mut().map(std::mem::take);
     let built = builder.main_graph(graph);
     let found = builder.noted.take();

@@ -45,8 +45,7 @@ fn main() -> ExitCode {
 
 fn measure(main: Stamp) -> Result<Value, String> {
     let args = Args::parse(std::env::args().skip(1))?;
-    let inputs = case::read(&args.case)?;
-    let read = Stamp::now();
+    let inputs = case::list(&args.case)?;
     let session = args.builder()?.load(&args.model).map_err(|error| format!("load: {error}"))?;
     let load = Stamp::now();
     let mut binding = bind(&session, &inputs)?;
@@ -69,7 +68,7 @@ fn measure(main: Stamp) -> Result<Value, String> {
         }
     }
     Ok(json!({
-        "main": main.wall, "inputs": read.wall, "load": load.wall, "first": first.wall,
+        "main": main.wall, "load": load.wall, "first": first.wall,
         "c_main": main.cpu, "c_load": load.cpu, "c_first": first.cpu,
         "hwm_first_kb": hwm_first_kb, "hwm_kb": clock::peak_resident_kb(),
         "wall": wall, "cpu": cpu,
@@ -81,10 +80,7 @@ fn bind(session: &Session, inputs: &[Input]) -> Result<Binding, String> {
     let mut binding = session.bind();
     for input in inputs {
         let bytes = binding.input_bytes(&input.name, input.dtype, &input.dims).map_err(|error| error.to_string())?;
-        if bytes.len() != input.bytes.len() {
-            return Err(format!("input {}: {} bytes, its dims take {}", input.name, input.bytes.len(), bytes.len()));
-        }
-        bytes.copy_from_slice(&input.bytes);
+        input.read_to(bytes)?;
     }
     Ok(binding)
 }

@@ -1,7 +1,7 @@
 //! Addresses: which chunk and offset a value gets, decided node by node as values come and go.
 
 use crate::plan::PlanCounters;
-use firstlight_backend::{ALIGN, Loc};
+use firstlight_backend::{ALIGN, HUGE_PAGE_BYTES, Loc};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -60,6 +60,8 @@ impl Arena {
                 let total: usize = self.chunks.iter().map(|chunk| chunk.n_bytes).sum();
                 let size = wanted.max(total / 4).max(MIN_CHUNK_BYTES);
                 let grain = (size.next_power_of_two() / 16).max(ALIGN);
+                // From a huge page on, whole ones: the first touch of those costs least.
+                let grain = if total + size >= HUGE_PAGE_BYTES { grain.max(HUGE_PAGE_BYTES) } else { grain };
                 let size = size.checked_next_multiple_of(grain).unwrap_or(size);
                 let id = self.counters.chunk(self.chunks.len(), size);
                 new_chunks.push((id, size));

@@ -69,8 +69,21 @@ pub struct CompiledNode {
     pub capture_safe: bool,
     /// Arithmetic operations, for deciding whether the step is dear.
     pub n_operations: u64,
+    /// How far compiling had come with it.
+    pub progress: Progress,
     /// Whether a kernel runs or a loop.
     pub kind: StepKind,
+}
+
+/// How far work on a graph has come, in nodes that compute something.
+///
+/// **Edge cases**: a node counts with all its subgraphs; the body of a loop counts for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The node at hand, from 1 on.
+    pub index: u32,
+    /// How many nodes there are.
+    pub of: u32,
 }
 
 /// What a step does.

@@ -6,7 +6,7 @@
 
 use crate::arena::{Arena, Region};
 use crate::compile::{
-    Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, StepKind, broken, compile_node, out_spec,
+    Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, Progress, StepKind, broken, compile_node, out_spec,
 };
 use crate::error::{NodeError, PlanError};
 use crate::plan::{Plan, PlanCounters, PlanKey, PlanOutput, Watch};
@@ -51,6 +51,8 @@ pub struct Snapshot {
     arena: Arena,
     counters: Arc<PlanCounters>,
     pending: Option<Pending>,
+    /// Nodes of the outermost graph that compute something and lie behind.
+    n_walked: u32,
 }
 
 /// A graph that is being walked: the program itself, or a branch inside it.
@@ -147,7 +149,8 @@ impl Compiler {
             adopted: adopted.iter().map(|(index, (_, storage))| (*index, Arc::as_ptr(storage) as usize)).collect(),
         };
         let frame = Frame { program: program.clone(), prefix: "".into(), next: 0, live, adopted: Arc::new(adopted) };
-        let start = Snapshot { frames: vec![frame], arena, counters: counters.clone(), pending: None };
+        let start =
+            Snapshot { frames: vec![frame], arena, counters: counters.clone(), pending: None, n_walked: 0 };
         Ok(Plan::new(key.sorted(), program.clone(), locs, chunks, counters, start))
     }
 
@@ -212,8 +215,7 @@ impl Compiler {
     pub fn upcoming(&self) -> Option<(Arc<str>, &'static str)> {
         let frame = self.state.frames.last()?;
         let nodes = frame.program.graph().nodes();
-        let silent = |i: &usize| !frame.program.is_needed(*i) || matches!(nodes[*i].op, Op::Const(_) | Op::Input(_));
-        let next = (frame.next..nodes.len()).find(|i| !silent(i))?;
+        let next = (frame.next..nodes.len()).find(|i| frame.program.computes(*i))?;
         Some((self.node_name(&frame.program, next), nodes[next].op.info().name))
     }
 
@@ -251,7 +253,18 @@ impl Compiler {
     }
 
     fn advance(&mut self) {
-        self.frame_mut().next += 1;
+        let frame = self.frame_mut();
+        let counts = frame.program.computes(frame.next);
+        frame.next += 1;
+        if counts && self.state.frames.len() == 1 {
+            self.state.n_walked += 1;
+        }
+    }
+
+    /// How far compiling has come: the node of the outermost graph that is at hand.
+    pub fn progress(&self) -> Progress {
+        let of = self.state.frames.first().map_or(0, |frame| frame.program.n_computing());
+        Progress { index: (self.state.n_walked + 1).min(of), of }
     }
 
     fn live(&self, program: &Program, input: ValueId) -> Result<&Value, OpError> {
@@ -404,6 +417,7 @@ impl Compiler {
             source,
             capture_safe,
             n_operations,
+            progress: self.progress(),
             kind: StepKind::Kernel,
         };
         self.state.counters.count_node();
@@ -532,6 +546,7 @@ impl Compiler {
             source: "loop",
             capture_safe: true,
             n_operations: 0,
+            progress: self.progress(),
             kind: StepKind::Loop(Box::new(step)),
         };
         self.state.counters.count_node();

@@ -39,6 +39,8 @@ pub enum PlanError {
     Node(Box<NodeError>),
     /// A target that the graph does not have.
     Target(String),
+    /// The caller cancelled.
+    Cancelled,
     /// A broken invariant of the planner itself.
     Internal(String),
 }
@@ -48,6 +50,7 @@ impl fmt::Display for PlanError {
         match self {
             PlanError::Node(node) => node.fmt(f),
             PlanError::Target(message) => f.write_str(message),
+            PlanError::Cancelled => f.write_str("cancelled while passes rewrote the graph"),
             PlanError::Internal(message) => write!(f, "internal error of the planner: {message}"),
         }
     }

@@ -13,7 +13,8 @@ pub struct Program {
     /// First dense index of each node's values.
     first_value: Vec<u32>,
     needed: Vec<bool>,
-    n_needed: usize,
+    /// Needed nodes of this graph that compute something.
+    n_computing: u32,
     /// Readers of each value among the needed nodes and the targets.
     n_uses: Vec<u32>,
     subprograms: HashMap<(NodeId, usize), Arc<Program>>,
@@ -38,7 +39,7 @@ impl Program {
         }
         let mut program = Program {
             needed: vec![false; nodes.len()],
-            n_needed: 0,
+            n_computing: 0,
             n_uses: vec![0; n_values as usize],
             subprograms: HashMap::new(),
             first_value,
@@ -54,7 +55,7 @@ impl Program {
             if !program.needed[i] {
                 continue;
             }
-            program.n_needed += 1;
+            program.n_computing += u32::from(program.computes(i));
             for &input in node.inputs.iter().flatten() {
                 program.needed[input.node.0 as usize] = true;
                 let index = program.index(input);
@@ -89,12 +90,20 @@ impl Program {
         self.needed.get(node).copied().unwrap_or(false)
     }
 
+    /// True for a needed node that is no input and no constant.
+    pub(crate) fn computes(&self, node: usize) -> bool {
+        self.is_needed(node) && !matches!(self.graph.nodes()[node].op, Op::Const(_) | Op::Input(_))
+    }
+
+    /// Number of nodes for which that holds, those of subgraphs not counted.
+    pub(crate) fn n_computing(&self) -> u32 {
+        self.n_computing
+    }
+
     /// Number of nodes that compute something a target depends on; subgraphs count once.
     pub fn n_needed(&self) -> usize {
         let nested: usize = self.subprograms.values().map(|program| program.n_needed()).sum();
-        let free = |op: &Op| matches!(op, Op::Const(_) | Op::Input(_));
-        let free = self.graph.nodes().iter().enumerate().filter(|(i, node)| self.needed[*i] && free(&node.op)).count();
-        self.n_needed - free + nested
+        self.n_computing as usize + nested
     }
 
     /// Bytes of the constants that a target depends on; subgraphs count once.

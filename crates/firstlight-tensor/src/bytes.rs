@@ -52,7 +52,20 @@ pub enum Bytes {
     },
 }
 
+/// The system maps this many bytes of a file at once when one of them is touched.
+const TOUCH_STRIDE: usize = 64 << 10;
+
 impl Bytes {
+    /// Has the pages of a mapped range at hand, so that no reader waits for them; owned bytes are.
+    pub fn page_in(&self) {
+        if let Bytes::Mapped { .. } = self {
+            let bytes = self.as_slice();
+            for byte in bytes.iter().step_by(TOUCH_STRIDE).chain(bytes.last()) {
+                std::hint::black_box(*byte);
+            }
+        }
+    }
+
     /// A range of a mapped file, or `None` when it reaches beyond the file.
     pub fn mapped(file: &Arc<MappedFile>, offset: usize, len: usize) -> Option<Bytes> {
         (offset.checked_add(len)? <= file.len()).then(|| Bytes::Mapped { file: file.clone(), offset, len })

@@ -11,6 +11,7 @@
 #[cfg(feature = "ndarray")]
 mod array;
 mod bytes;
+mod cancel;
 mod dtype;
 mod layout;
 mod mapped;
@@ -22,6 +23,7 @@ mod view;
 pub mod wire;
 
 pub use bytes::{Bytes, OwnedBytes};
+pub use cancel::CancelToken;
 pub use dtype::{DType, Element, Kind};
 pub use layout::Layout;
 pub use mapped::MappedFile;

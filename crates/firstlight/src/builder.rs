@@ -4,11 +4,14 @@ use crate::session::Model;
 use crate::spec::{Checker, OutputSpec};
 use crate::{Error, Runtime, Session};
 use firstlight_backend::Budget;
-use firstlight_exec::{ExecutorConfig, Pipeline, PipelinedExecutor, PrepareOptions};
+use firstlight_exec::{
+    CancelToken, Event, EventSink, ExecutorConfig, LoadStage, Pipeline, PipelinedExecutor, PrepareOptions, RunOptions,
+};
 use firstlight_graph::{Graph, Op, ValueId};
-use firstlight_onnx::{Imported, Limits, LoadOptions};
+use firstlight_onnx::{Imported, Limits, LoadError, LoadOptions};
 use firstlight_tensor::{Bytes, MappedFile};
 use std::collections::HashSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +27,27 @@ pub struct SessionBuilder {
     load: LoadOptions,
     outputs: Option<Vec<String>>,
     kept: Vec<String>,
+    events: Events,
+}
+
+/// Hears of loading, and of the runs of the session that name no sink of their own.
+#[derive(Clone, Default)]
+pub(crate) struct Events(pub(crate) Option<Arc<dyn EventSink + Send + Sync>>);
+
+impl Events {
+    /// Tells of a stage.
+    ///
+    /// **Errors**: the sink's refusal ends the loading.
+    fn loading(&self, stage: LoadStage) -> Result<(), Error> {
+        let told = self.0.as_ref().map_or(Ok(()), |sink| sink.event(&Event::Loading(stage)));
+        told.map_err(|problem| Error::Load(LoadError::Model(format!("loading was ended by the event sink: {problem}"))))
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Events({})", self.0.is_some())
+    }
 }
 
 /// What [`SessionBuilder::check`] found.
@@ -49,6 +73,7 @@ impl Default for SessionBuilder {
             load: LoadOptions::default(),
             outputs: None,
             kept: vec![],
+            events: Events::default(),
         }
     }
 }
@@ -125,12 +150,24 @@ impl SessionBuilder {
         self
     }
 
+    /// Hears what loading goes through, and what runs of the session do that name no sink of their own.
+    pub fn events(mut self, sink: Arc<dyn EventSink + Send + Sync>) -> SessionBuilder {
+        self.events = Events(Some(sink));
+        self
+    }
+
+    /// Ends loading within one node once the token is cancelled; runs name their own.
+    pub fn cancel(mut self, token: &CancelToken) -> SessionBuilder {
+        self.load.cancel = Some(token.clone());
+        self
+    }
+
     /// Loads a model file. Weights stay in the mapped file; nothing is compiled yet.
     ///
     /// **Source**: an ONNX file; external data lie in its folder or below, or in [`SessionBuilder::folder`].
     /// **Errors**: a file that cannot be read or is no ONNX model, ops that are not supported (all of them, in one
     /// error), a graph that contradicts itself, external data that is missing or outside the model's folder, a limit;
-    /// options that contradict each other.
+    /// options that contradict each other; cancelled.
     pub fn load(self, path: impl AsRef<Path>) -> Result<Session, Error> {
         let path = path.as_ref();
         let base = self.base()?;
@@ -141,7 +178,10 @@ impl SessionBuilder {
             let size = usize::try_from(stat.len()).unwrap_or(usize::MAX);
             base.1.reserve(size).map_err(|refusal| Error::Memory { what: "reading the file whole", refusal })?;
         }
-        let imported = firstlight_onnx::load(path, &self.load)?;
+        self.events.loading(LoadStage::Map)?;
+        let file = firstlight_onnx::open(path, &self.load)?;
+        self.events.loading(LoadStage::Parse)?;
+        let imported = firstlight_onnx::import_file(&file, &self.load)?;
         self.build(base, imported)
     }
 
@@ -150,6 +190,7 @@ impl SessionBuilder {
     /// **Errors**: as [`SessionBuilder::load`].
     pub fn load_bytes(self, bytes: impl Into<Vec<u8>>) -> Result<Session, Error> {
         let base = self.base()?;
+        self.events.loading(LoadStage::Parse)?;
         let imported = firstlight_onnx::load_bytes(bytes.into(), &self.load)?;
         self.build(base, imported)
     }
@@ -221,7 +262,10 @@ impl SessionBuilder {
             budget: budget.clone(),
         });
         let prepare = PrepareOptions { passes: self.passes, ..PrepareOptions::default() };
-        let prepared = executor.prepare(graph.clone(), &targets, prepare)?;
+        self.events.loading(LoadStage::Rewrite)?;
+        let control = RunOptions { cancel: self.load.cancel.as_ref(), ..RunOptions::default() };
+        let prepared = executor.prepare_with(graph.clone(), &targets, prepare, &control)?;
+        self.events.loading(LoadStage::Done)?;
         Ok(Session {
             model: Arc::new(Model {
                 checker: Checker::new(graph.inputs()),
@@ -232,6 +276,7 @@ impl SessionBuilder {
                 outputs: outputs.into(),
                 budget,
                 pipeline: self.pipeline,
+                events: self.events,
                 warnings,
                 metadata,
                 mapped_bytes: weights.mapped,

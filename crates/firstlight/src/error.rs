@@ -136,7 +136,7 @@ pub enum ErrorKind {
     Input,
     /// Options or names of the caller that cannot be met.
     Usage,
-    /// The run was cancelled.
+    /// The caller cancelled.
     Cancelled,
     /// The deadline passed.
     DeadlineExceeded,
@@ -154,6 +154,7 @@ impl Error {
                 LoadError::Io { .. } => ErrorKind::File,
                 LoadError::Malformed(_) => ErrorKind::Malformed,
                 LoadError::Limit { .. } => ErrorKind::Limit,
+                LoadError::Cancelled { .. } => ErrorKind::Cancelled,
                 LoadError::Unsupported(_) | LoadError::UnsupportedNode { .. } | LoadError::UnsupportedValue { .. } => {
                     ErrorKind::Unsupported
                 }
@@ -178,7 +179,9 @@ impl Error {
     /// The node that the error is about, named as in the model, outermost subgraph first.
     pub fn node(&self) -> Option<&str> {
         match self {
-            Error::Load(LoadError::Node { node, .. } | LoadError::UnsupportedNode { node, .. }) => Some(node),
+            Error::Load(
+                LoadError::Node { node, .. } | LoadError::UnsupportedNode { node, .. } | LoadError::Cancelled { node },
+            ) => Some(node),
             Error::Run(RunError::Cancelled { node } | RunError::DeadlineExceeded { node }) => node.as_deref(),
             _ => self.node_error().map(|error| error.node.as_str()),
         }

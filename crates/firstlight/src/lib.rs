@@ -77,6 +77,8 @@ pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::{Session, Stats};
 pub use spec::{InputSpec, OutputSpec};
 
-pub use firstlight_exec::{CancelToken, Event, EventSink, Pipeline, RunError, RunOptions};
+pub use firstlight_exec::{
+    CancelToken, Event, EventSink, LoadStage, Pipeline, Progress, Readiness, RunError, RunOptions,
+};
 pub use firstlight_onnx::{Limits, LoadError, ModelMetadata, UnsupportedOp};
 pub use firstlight_tensor::{DType, Dim, Element, Shape, SymShape, Tensor, TensorError, TensorView, bf16, f16};

@@ -2,12 +2,12 @@
 
 use crate::binding::Binding;
 use crate::buffer::{TensorBuf, TensorRef};
-use crate::builder::SessionBuilder;
+use crate::builder::{Events, SessionBuilder};
 use crate::outputs::{Collector, Outputs, Writer};
 use crate::spec::{Checker, InputSpec, OutputSpec};
 use crate::{Error, InputProblem, Runtime};
 use firstlight_backend::{Budget, Reservation};
-use firstlight_exec::{Feed, Outputs as TakeOutputs, Pipeline, PipelinedExecutor, Prepared, RunOptions};
+use firstlight_exec::{Feed, Outputs as TakeOutputs, Pipeline, PipelinedExecutor, Prepared, Readiness, RunOptions};
 use firstlight_graph::Graph;
 use firstlight_onnx::ModelMetadata;
 use firstlight_tensor::Tensor;
@@ -49,6 +49,7 @@ pub(crate) struct Model {
     pub(crate) outputs: Arc<[OutputSpec]>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) pipeline: Pipeline,
+    pub(crate) events: Events,
     pub(crate) warnings: Vec<String>,
     pub(crate) metadata: ModelMetadata,
     pub(crate) mapped_bytes: usize,
@@ -128,6 +129,13 @@ impl Session {
             compiled_nodes: model.prepared.n_compiled(),
             threads: model.runtime.threads(),
         }
+    }
+
+    /// How ready the session is for the sizes that were run last: loaded, has answered, settled.
+    ///
+    /// **Edge cases**: other sizes start over at the first run of theirs, which compiles.
+    pub fn readiness(&self) -> Readiness {
+        self.model.prepared.readiness()
     }
 
     /// Runs the model on named inputs and returns its outputs.
@@ -231,6 +239,9 @@ impl Model {
         let mut options = *options;
         if options.pipeline == Pipeline::Auto {
             options.pipeline = self.pipeline;
+        }
+        if let (None, Some(sink)) = (options.events, &self.events.0) {
+            options.events = Some(&**sink);
         }
         Ok(self.executor.run(&self.prepared, feeds, &options, outputs)?)
     }

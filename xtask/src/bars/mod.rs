@@ -2,9 +2,11 @@
 
 mod agree;
 mod core;
+mod first_answer;
 mod memory;
 mod models;
 mod runtime;
+mod side_by_side;
 mod speed;
 mod tool;
 
@@ -74,14 +76,15 @@ impl Bench<'_> {
 
 pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
     let set = args.word().unwrap_or_default();
-    let bars = match set.as_str() {
-        "core" => core::BARS,
-        "tool" => tool::BARS,
-        other => return Err(Failure::Broken(format!("no set of bars {other:?}; there are core and tool"))),
+    let (bars, rounds) = match set.as_str() {
+        "core" => (core::BARS, 9),
+        "first-answer" => (first_answer::BARS, 15),
+        "tool" => (tool::BARS, 9),
+        other => return Err(Failure::Broken(format!("no set of bars {other:?}; there are core, first-answer and tool"))),
     };
     let (only, json) = (args.list("--only")?, args.option("--json")?);
     let models = args.option("--models")?.map_or_else(|| project.target.join("models"), PathBuf::from);
-    let rounds = args.parsed("--rounds")?.unwrap_or(9);
+    let rounds = args.parsed("--rounds")?.unwrap_or(rounds);
     let only_models = args.list("--model")?;
     args.finish()?;
     if let Some(unknown) = only.iter().find(|name| !bars.iter().any(|bar| bar.is_named(name))) {

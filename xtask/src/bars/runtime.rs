@@ -46,7 +46,7 @@ pub(super) fn replay(bench: &Bench, models: &[&str]) -> Result<Vec<Figure>, Fail
     figures.push(figure("hash tables in the executor's source", n.to_string(), "0", n == 0));
     let adds = Example::build(bench, "firstlight-exec", "chained_adds")?;
     let printed = adds.run(&[])?;
-    let number = |key: &str| word_after(&printed, key).and_then(|text| text.parse::<f64>().ok()).unwrap_or(f64::NAN);
+    let number = |key: &str| number_after(&printed, key);
     let (steps, middle) = (number("steps"), number("median_us"));
     figures.push(figure("chained adds: steps of a run", format!("{steps}"), "1000", steps == 1000.0));
     figures.push(Figure {
@@ -177,22 +177,28 @@ pub(super) fn tests(bench: &Bench, words: &[&str], what: &str) -> Figure {
 }
 
 /// An example, built in release mode.
-struct Example {
+pub(super) struct Example {
     name: &'static str,
     program: PathBuf,
 }
 
 impl Example {
-    fn build(bench: &Bench, package: &str, name: &'static str) -> Result<Example, Failure> {
+    pub(super) fn build(bench: &Bench, package: &str, name: &'static str) -> Result<Example, Failure> {
         let mut build = bench.project.cargo(&["build", "--release", "--package", package, "--example", name]);
         run(&mut build, "cargo build")?;
         Ok(Example { name, program: bench.project.target.join("release/examples").join(name) })
     }
 
-    /// What it prints; its exit status only repeats that.
-    fn run(&self, words: &[String]) -> Result<String, Failure> {
-        let (is_good, printed, errors) = capture(Command::new(&self.program).args(words))?;
+    /// What it prints, shown as well; its exit status only repeats that.
+    pub(super) fn run(&self, words: &[String]) -> Result<String, Failure> {
+        let printed = self.run_quiet(words)?;
         print!("{printed}");
+        Ok(printed)
+    }
+
+    /// What it prints.
+    pub(super) fn run_quiet(&self, words: &[String]) -> Result<String, Failure> {
+        let (is_good, printed, errors) = capture(Command::new(&self.program).args(words))?;
         if !is_good && (printed.is_empty() || !errors.is_empty()) {
             return Err(Failure::Found(format!("example {} failed: {}", self.name, tail(&errors))));
         }
@@ -223,7 +229,12 @@ fn word_after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     words.next()
 }
 
-fn folder(bench: &Bench, model: &str) -> String {
+/// The number that follows a word; not a number where there is none.
+pub(super) fn number_after(text: &str, key: &str) -> f64 {
+    word_after(text, key).and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
+}
+
+pub(super) fn folder(bench: &Bench, model: &str) -> String {
     bench.models.join(model).display().to_string()
 }
 

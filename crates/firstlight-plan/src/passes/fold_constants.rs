@@ -25,6 +25,9 @@ pub(super) fn find(scope: &mut Scope<'_, '_>) -> Vec<(usize, Action)> {
     let mut folded: HashMap<usize, Vec<Folded>> = HashMap::new();
     let candidates: Vec<usize> = scope.nodes().filter(|(_, node)| is_foldable(node)).map(|(i, _)| i).collect();
     for i in candidates {
+        if scope.ctx.is_cancelled() {
+            break;
+        }
         let node = &scope.graph.nodes()[i];
         let constant = |value: ValueId| match folded.get(&(value.node.0 as usize)) {
             Some(outputs) => outputs.get(value.output as usize).map(|(tensor, _)| tensor.clone()),

@@ -19,7 +19,7 @@ use crate::{Fed, PlanError};
 use facts::{Fact, Facts, Fresh};
 use firstlight_backend::{Budget, Device, KernelBindingTable, Pool, Reservation};
 use firstlight_graph::{Graph, Node, Op, OpError, ValueId};
-use firstlight_tensor::Tensor;
+use firstlight_tensor::{CancelToken, Tensor};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -95,6 +95,14 @@ pub struct PassCtx<'a> {
     pub disabled: PassSet,
     /// The most bytes that folded constants take, all together.
     pub max_folded_bytes: usize,
+    /// Ends the passes early.
+    pub cancel: Option<&'a CancelToken>,
+}
+
+impl PassCtx<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_some_and(CancelToken::is_cancelled)
+    }
 }
 
 /// A graph after the passes.
@@ -164,7 +172,7 @@ const MAX_DEPTH: usize = 256;
 ///
 /// Inputs are kept, in order, with their names and defaults. Node names are kept; a fused node has its last node's name.
 ///
-/// **Errors**: a target that is no value of the graph; a graph that breaks its own rules.
+/// **Errors**: a target that is no value of the graph; a graph that breaks its own rules; cancelled.
 pub fn rewrite(
     graph: &Arc<Graph>,
     targets: &[ValueId],
@@ -186,6 +194,9 @@ pub fn rewrite(
     };
     let _running = ctx.pool.run_guard();
     let rewritten = rewrite_graph(graph, targets.to_vec(), &inputs, "", 0, ctx, &mut state);
+    if ctx.is_cancelled() {
+        return Err(PlanError::Cancelled);
+    }
     let (graph, targets) = rewritten.map_err(|error| PlanError::Internal(error.to_string()))?;
     Ok(Rewritten { graph, targets, rewrites: state.rewrites, held: state.held })
 }
@@ -201,7 +212,7 @@ fn rewrite_graph(
 ) -> Result<(Arc<Graph>, Vec<ValueId>), OpError> {
     let (mut graph, mut targets) = (graph.clone(), targets);
     for (i, pass) in PASSES.iter().enumerate() {
-        if ctx.disabled.has(i) || pass.per_class != state.per_class {
+        if ctx.disabled.has(i) || pass.per_class != state.per_class || ctx.is_cancelled() {
             continue;
         }
         let mut scope = Scope::new(&graph, &targets, inputs, ctx, state)?;
