@@ -1,7 +1,7 @@
 //! One first run of a model in this process: `first_run inline|auto|on THREADS FOLDER [--events]`.
 //!
-//! Prints what loading and the first run took, and with `--events` what compiling and executing took inside it, in
-//! microseconds.
+//! Prints what loading and the first run took, and with `--events` what compiling and executing took inside it, and how long
+//! workers ran parts of kernels, in microseconds.
 #![forbid(unsafe_code)]
 
 mod case;
@@ -68,6 +68,7 @@ fn main() -> Fallible<()> {
     let mut binding = case::bind(&session, &inputs)?;
     let is_timed = rest.iter().any(|word| word == "--events");
     let events = if is_timed { Some(&clock as &dyn EventSink) } else { None };
+    session.runtime().record_threads(is_timed);
     let begin = Instant::now();
     binding.run_with(&RunOptions { pipeline, events, ..RunOptions::default() })?;
     let first = begin.elapsed();
@@ -75,7 +76,10 @@ fn main() -> Fallible<()> {
     print!("load_us {:.1} first_us {:.1}", us(load), us(first));
     if is_timed {
         let times = clock.0.into_inner()?;
+        let workers = session.runtime().take_recorded_threads().into_iter().filter(|span| span.thread > 0);
+        let helped: Duration = workers.map(|span| span.to - span.from).sum();
         print!(" compile_us {:.1} execute_us {:.1}", us(times.compile), us(times.execute));
+        print!(" helped_us {:.1}", us(helped));
     }
     println!();
     Ok(())

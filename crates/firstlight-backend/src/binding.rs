@@ -95,7 +95,10 @@ fn no_kernel(_ctx: &mut KernelCtx<'_>) -> Result<(), OpError> {
 /// All rows of all backends, read-only once made.
 #[derive(Debug)]
 pub struct KernelBindingTable {
+    /// By op; those of one op as they are listed, so that of competitors the first choice comes first.
     rows: Vec<&'static KernelBinding>,
+    /// Where the rows of each op start.
+    starts: Vec<u32>,
     references: Vec<(BackendId, KernelFn)>,
 }
 
@@ -122,10 +125,8 @@ impl KernelBindingTable {
         families: &[&'static [KernelBinding]],
         references: &[(BackendId, KernelFn)],
     ) -> Result<KernelBindingTable, BindingError> {
-        let mut rows: Vec<&'static KernelBinding> = families.iter().flat_map(|rows| rows.iter()).collect();
-        // Stable: competitors keep the order in which they are listed, first choice first.
-        rows.sort_by_key(|row| (row.op, row.backend, row.types));
-        for row in &rows {
+        let table = KernelBindingTable::of_constants(families, references);
+        for row in &table.rows {
             let info = row.op.info();
             let fits = row.types.len() == info.types.len()
                 && row.types.iter().zip(info.types).all(|(dtype, var)| var.allowed.contains(dtype));
@@ -133,24 +134,50 @@ impl KernelBindingTable {
                 let message = format!("{} row {:?}: types {:?} do not fit the op", info.name, row.source, row.types);
                 return Err(BindingError { message });
             }
-        }
-        let same_key = |a: &KernelBinding, b: &KernelBinding| (a.op, a.backend, a.types) == (b.op, b.backend, b.types);
-        for (i, row) in rows.iter().enumerate() {
-            let later = rows[i + 1..].iter().take_while(|other| same_key(row, other));
-            if later.into_iter().any(|other| other.source == row.source) {
+            let same = table.rows(row.op, row.types, row.backend).filter(|other| other.source == row.source);
+            if same.count() > 1 {
                 let message = format!("{} has two rows {:?} for {:?}", row.op.name(), row.source, row.types);
                 return Err(BindingError { message });
             }
         }
-        Ok(KernelBindingTable { rows, references: references.to_vec() })
+        Ok(table)
+    }
+
+    /// The same of rows that are known to make a table, such as those of a crate whose tests finalize them: nothing is
+    /// checked, so that a process starts sooner.
+    pub fn of_constants(
+        families: &[&'static [KernelBinding]],
+        references: &[(BackendId, KernelFn)],
+    ) -> KernelBindingTable {
+        let all = || families.iter().copied().flatten();
+        let mut starts = vec![0u32; OpKind::ALL.len() + 1];
+        all().for_each(|row| starts[row.op as usize + 1] += 1);
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
+        let mut next = starts.clone();
+        let mut rows = vec![&ROW; all().count()];
+        for row in all() {
+            let place = &mut next[row.op as usize];
+            rows[*place as usize] = row;
+            *place += 1;
+        }
+        KernelBindingTable { rows, starts, references: references.to_vec() }
     }
 
     /// The rows of a key, first choice first.
-    pub fn rows(&self, op: OpKind, types: &[DType], backend: BackendId) -> &[&'static KernelBinding] {
-        let key = (op, backend, types);
-        let from = self.rows.partition_point(|row| (row.op, row.backend, row.types) < key);
-        let n = self.rows[from..].partition_point(|row| (row.op, row.backend, row.types) == key);
-        &self.rows[from..from + n]
+    pub fn rows<'a>(
+        &'a self,
+        op: OpKind,
+        types: &'a [DType],
+        backend: BackendId,
+    ) -> impl Iterator<Item = &'static KernelBinding> + 'a {
+        self.of_op(op).iter().copied().filter(move |row| row.types == types && row.backend == backend)
+    }
+
+    fn of_op(&self, op: OpKind) -> &[&'static KernelBinding] {
+        let place = |i: usize| self.starts[i] as usize;
+        &self.rows[place(op as usize)..place(op as usize + 1)]
     }
 
     /// Every row.
@@ -167,7 +194,7 @@ impl KernelBindingTable {
     pub fn missing(&self, op: OpKind, types: &Types, backend: BackendId) -> BindingError {
         let names = |types: &[DType]| types.iter().map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
         let mut exist: Vec<String> = vec![];
-        for row in self.rows.iter().filter(|row| row.op == op && row.backend == backend) {
+        for row in self.of_op(op).iter().filter(|row| row.backend == backend) {
             exist.push(format!("({}) {}", names(row.types), row.source));
         }
         let exist = if exist.is_empty() { "none".to_owned() } else { exist.join("; ") };

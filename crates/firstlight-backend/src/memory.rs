@@ -95,12 +95,15 @@ pub struct ChunkMaker {
 }
 
 impl ChunkMaker {
-    /// A chunk of `n_bytes`; on the host it is backed with memory already.
+    /// A chunk of `n_bytes`; a large one on the host is backed with memory already. Kernels touch but a part of what small
+    /// ones hold.
     ///
     /// **Errors**: the budget or the device refuses.
     pub fn make(&self, n_bytes: usize) -> Result<Chunk, OpError> {
         let chunk = self.allocate(n_bytes)?;
-        if let BackendStorage::Host(HostStorage::Buf(buf)) = &chunk.storage {
+        if let BackendStorage::Host(HostStorage::Buf(buf)) = &chunk.storage
+            && n_bytes >= HUGE_PAGE_BYTES
+        {
             buf.populate();
         }
         Ok(chunk)
@@ -179,7 +182,7 @@ impl RunMemory {
             Some(chunk) if chunk.storage.len() >= n_bytes => Ok(()),
             Some(_) => Err(internal("a chunk was planned larger than it is")),
             None => {
-                self.chunks[index] = Some(self.maker.make(n_bytes)?);
+                self.chunks[index] = Some(self.maker.allocate(n_bytes)?);
                 Ok(())
             }
         }

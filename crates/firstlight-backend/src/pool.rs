@@ -8,6 +8,7 @@
 //!   themselves on it, so a wake-up cannot be lost.
 //! - Every lifetime that crosses a thread does so in `slots`, the one file with `unsafe`.
 
+mod recorder;
 mod shared;
 #[allow(unsafe_code)]
 mod slots;
@@ -24,6 +25,7 @@ use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+pub use recorder::TileSpan;
 use shared::Shared;
 
 /// The most threads that one pool may have.
@@ -170,6 +172,18 @@ impl Pool {
     /// As [`Pool::help_until`], without running tiles: for a thread that must go on as soon as `done()`.
     pub fn wait_until(&self, done: &dyn Fn() -> bool) {
         self.shared.wait_until(done, false);
+    }
+
+    /// Begins or ends to record which thread works on tiles when; recording allocates.
+    ///
+    /// **Edge cases**: tiles that run on their caller alone, because there are few or no worker is awake, are not recorded.
+    pub fn record(&self, on: bool) {
+        self.shared.recorder.switch(on);
+    }
+
+    /// What was recorded since it was last taken, in the order in which it ended.
+    pub fn take_recorded(&self) -> Vec<TileSpan> {
+        self.shared.recorder.take()
     }
 
     /// Makes every thread in [`Pool::help_until`] or [`Pool::wait_until`] look at its condition again.

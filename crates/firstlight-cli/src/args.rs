@@ -3,8 +3,9 @@
 use crate::Failure;
 use crate::verbs::Command;
 use clap::{Args, Parser, ValueEnum};
-use firstlight::{Pipeline, Session, SessionBuilder};
+use firstlight::{EventSink, Pipeline, Session, SessionBuilder};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Runs trained ONNX models: compiling and executing are one pipeline, so the first answer comes sooner.
 #[derive(Debug, Parser)]
@@ -81,6 +82,14 @@ impl ModelArgs {
         for warning in session.warnings() {
             crate::print::warning(warning);
         }
+        Ok(session)
+    }
+
+    /// [`ModelArgs::load`], with a sink for what loading goes through.
+    pub(crate) fn load_telling(&self, sink: Arc<dyn EventSink + Send + Sync>) -> Result<Session, Failure> {
+        let session = self.builder(&[])?.events(sink).load(&self.model);
+        let session = session.map_err(|error| Failure::of_model(&self.model, error))?;
+        session.warnings().iter().for_each(|warning| crate::print::warning(warning));
         Ok(session)
     }
 

@@ -5,7 +5,6 @@
 use firstlight::core::Op;
 use firstlight::{Event, EventSink, Session};
 use std::io::{IsTerminal, Write, stderr};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,21 +26,17 @@ pub(crate) struct Progress {
     verb: &'static str,
     is_shown: bool,
     since: Instant,
-    n_done: AtomicUsize,
-    n_all: usize,
     drawn: Mutex<Option<Instant>>,
 }
 
 impl Progress {
-    /// Of so many pieces of work; 0 where nobody knows how many there are.
-    pub(crate) fn new(verb: &'static str, n_all: usize) -> Progress {
-        let (is_shown, since) = (stderr().is_terminal(), Instant::now());
-        Progress { verb, is_shown, since, n_done: AtomicUsize::new(0), n_all, drawn: Mutex::new(None) }
+    pub(crate) fn new(verb: &'static str) -> Progress {
+        Progress { verb, is_shown: stderr().is_terminal(), since: Instant::now(), drawn: Mutex::new(None) }
     }
 
-    /// Of the first run of a session: nodes compiled.
-    pub(crate) fn of_first_run(session: &Session) -> Progress {
-        Progress::new("compiling and running", n_nodes(session))
+    /// Of the first run of a session: nodes compiled and run.
+    pub(crate) fn of_first_run() -> Progress {
+        Progress::new("compiling and running")
     }
 
     /// The sink to give to a run; none where nothing would be shown, so that the run tells nothing.
@@ -63,15 +58,25 @@ impl Progress {
             return;
         }
         *drawn = Some(Instant::now());
-        let _ = write!(stderr().lock(), "\r{}\x1b[K", line(self.verb, n_done, n_all, what));
+        let left = left(self.since.elapsed(), n_done, n_all);
+        let _ = write!(stderr().lock(), "\r{}\x1b[K", line(self.verb, n_done, n_all, what, left));
     }
 }
 
-/// The line: what is done, how much of how many, and the piece at hand.
-fn line(verb: &str, n_done: usize, n_all: usize, what: &str) -> String {
+/// About how long the rest takes, where that can be told: as long a piece as those before.
+fn left(elapsed: Duration, n_done: usize, n_all: usize) -> Option<Duration> {
+    let n_left = n_all.checked_sub(n_done).filter(|_| n_done > 0)?;
+    Some(elapsed.mul_f64(n_left as f64 / n_done as f64))
+}
+
+/// The line: what is done, how much of how many, how long the rest takes, and the piece at hand.
+fn line(verb: &str, n_done: usize, n_all: usize, what: &str, left: Option<Duration>) -> String {
     let mut line = format!("{verb} {n_done}");
     if n_all >= n_done && n_all > 0 {
         line.push_str(&format!("/{n_all}"));
+    }
+    if let Some(left) = left {
+        line.push_str(&format!(", about {:.0} s left", left.as_secs_f64().ceil()));
     }
     line.extend([" "].into_iter().filter(|_| !what.is_empty()));
     line.extend(what.chars().filter(|c| !c.is_control()));
@@ -80,9 +85,8 @@ fn line(verb: &str, n_done: usize, n_all: usize, what: &str) -> String {
 
 impl EventSink for Progress {
     fn event(&self, event: &Event<'_>) -> Result<(), String> {
-        if let Event::Compiled { node, .. } = event {
-            let n_done = self.n_done.fetch_add(1, Ordering::Relaxed) + 1;
-            self.draw(n_done, self.n_all, node);
+        if let Event::Ran { node, progress, .. } = event {
+            self.draw(progress.index as usize, progress.of as usize, node);
         }
         Ok(())
     }
@@ -102,10 +106,13 @@ mod tests {
 
     #[test]
     fn a_line_fits_and_cannot_move_the_cursor() {
-        assert_eq!(line("compiling", 3, 10, "conv"), "compiling 3/10 conv");
-        assert_eq!(line("compiling", 3, 0, ""), "compiling 3");
-        // A loop's body is compiled besides the nodes that were counted.
-        assert_eq!(line("compiling", 11, 10, "x\x1b[2Jy"), "compiling 11 x[2Jy");
-        assert_eq!(line("compiling", 1, 1, &"x".repeat(200)).len(), 79);
+        assert_eq!(line("compiling", 3, 10, "conv", None), "compiling 3/10 conv");
+        assert_eq!(line("compiling", 3, 0, "", None), "compiling 3");
+        assert_eq!(line("compiling", 11, 10, "x\x1b[2Jy", None), "compiling 11 x[2Jy");
+        assert_eq!(line("compiling", 1, 1, &"x".repeat(200), None).len(), 79);
+        let left = left(Duration::from_secs(3), 3, 10);
+        assert_eq!(line("compiling", 3, 10, "conv", left), "compiling 3/10, about 7 s left conv");
+        assert_eq!(super::left(Duration::from_secs(3), 0, 10), None);
+        assert_eq!(super::left(Duration::from_secs(3), 11, 10), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Keeps a run's events and pairs them to spans: what was compiled and executed when.
 
-use firstlight::{Event, EventSink};
+use firstlight::{Event, EventSink, LoadStage};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
@@ -25,6 +25,7 @@ pub(crate) struct Record {
 /// What happened.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
+    Loading(LoadStage),
     Compiling,
     Compiled { node: Box<str>, op: Box<str>, source: Box<str> },
     Awaiting,
@@ -44,6 +45,8 @@ pub(crate) struct Spans<'a> {
     pub(crate) awaited: Vec<Duration>,
     /// When all outputs were there for the first time.
     pub(crate) first_answers: Vec<Duration>,
+    /// What loading went through.
+    pub(crate) loading: Vec<(&'static str, Duration, Duration)>,
 }
 
 /// A stretch of time that a node took.
@@ -64,15 +67,16 @@ impl Recorder {
         Recorder { clock: Instant::now(), records: Mutex::new(Vec::with_capacity(4096)) }
     }
 
-    /// What was recorded, in order.
-    pub(crate) fn into_records(self) -> Vec<Record> {
-        self.records.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// What was recorded, in order; the recorder begins anew.
+    pub(crate) fn take(&self) -> Vec<Record> {
+        std::mem::take(&mut self.records.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl EventSink for Recorder {
     fn event(&self, event: &Event<'_>) -> Result<(), String> {
         let what = match *event {
+            Event::Loading(stage) => What::Loading(stage),
             Event::Compiling { .. } => What::Compiling,
             Event::Compiled { node, op, source } => {
                 What::Compiled { node: node.into(), op: op.into(), source: source.into() }
@@ -104,9 +108,16 @@ impl Spans<'_> {
         let mut running: HashMap<ThreadId, Vec<Duration>> = HashMap::new();
         let mut sources: HashMap<&str, &str> = HashMap::new();
         let mut spans = Spans::default();
+        let mut stage: Option<(&'static str, Duration)> = None;
         for record in records {
             let to = record.at;
             match &record.what {
+                What::Loading(next) => {
+                    if let Some((name, from)) = stage.take() {
+                        spans.loading.push((name, from, to));
+                    }
+                    stage = stage_name(*next).map(|name| (name, to));
+                }
                 What::Compiling => _ = compiling.insert(record.thread, to),
                 What::Awaiting => {
                     compiling.remove(&record.thread);
@@ -128,6 +139,16 @@ impl Spans<'_> {
             }
         }
         spans
+    }
+}
+
+/// What a stage of loading is called; nothing where it only ends the one before.
+pub(crate) fn stage_name(stage: LoadStage) -> Option<&'static str> {
+    match stage {
+        LoadStage::Map => Some("map"),
+        LoadStage::Parse => Some("parse"),
+        LoadStage::Rewrite => Some("rewrite"),
+        _ => None,
     }
 }
 

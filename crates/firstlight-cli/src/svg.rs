@@ -1,4 +1,4 @@
-//! A timeline as an SVG picture: session, compile and execute tracks. It needs nothing but a viewer.
+//! A timeline as an SVG picture: tracks of session, compile, execute and threads. It needs nothing but a viewer.
 
 use crate::record::{Span, Spans};
 use std::fmt::Write;
@@ -26,12 +26,19 @@ struct Bar<'a> {
     to: Duration,
 }
 
-/// Draws what a recording tells, under a title. `session` holds the spans of loading and of runs.
-pub(crate) fn timeline(title: &str, session: &[(&str, Duration, Duration)], spans: &Spans<'_>) -> String {
+/// Draws what a recording tells, under a title. `session` holds the spans of loading and of runs, `threads` when each thread ran
+/// parts of kernels.
+pub(crate) fn timeline(
+    title: &str,
+    session: &[(&str, Duration, Duration)],
+    threads: &[(String, Vec<(Duration, Duration)>)],
+    spans: &Spans<'_>,
+) -> String {
     let ends = session.iter().map(|(_, _, to)| *to).chain(spans.compiled.iter().chain(&spans.ran).map(|span| span.to));
     let total = ends.max().unwrap_or_default().max(Duration::from_nanos(1));
     let depth = spans.ran.iter().map(|span| span.depth).max().unwrap_or(0).min(MAX_DEPTH - 1);
-    let n_rows = 3 + depth;
+    let first_thread = 3 + depth;
+    let n_rows = first_thread + threads.len();
     let top = 40.;
     let height = top + n_rows as f64 * ROW + 34. + MARGIN;
     let width = LABELS + WIDTH + 2. * MARGIN;
@@ -47,7 +54,8 @@ pub(crate) fn timeline(title: &str, session: &[(&str, Duration, Duration)], span
     );
     let y_of = |row: usize| top + row as f64 * ROW;
     axis(&mut out, total, y_of(0), y_of(n_rows));
-    for (row, name) in ["session", "compile", "execute"].into_iter().enumerate() {
+    let names = ["session", "compile", "execute"].into_iter().enumerate();
+    for (row, name) in names.chain(threads.iter().enumerate().map(|(i, (name, _))| (first_thread + i, name.as_str()))) {
         let y = y_of(row) + BAR * 0.7;
         let _ = writeln!(out, "<text x=\"{MARGIN}\" y=\"{y:.1}\" font-weight=\"bold\">{name}</text>");
     }
@@ -73,6 +81,12 @@ pub(crate) fn timeline(title: &str, session: &[(&str, Duration, Duration)], span
             y_of(row),
             &Bar { label: span.node, title, hue: hue(span.op), row, from: span.from, to: span.to },
         );
+    }
+    for (row, (name, busy)) in (first_thread..).zip(threads) {
+        for (from, to) in busy {
+            let title = format!("{name} runs parts of a kernel: {}", millis(to.saturating_sub(*from)));
+            draw(&mut out, total, y_of(row), &Bar { label: "", title, hue: 160, row, from: *from, to: *to });
+        }
     }
     for at in &spans.awaited {
         mark(&mut out, total, *at, y_of(1), "the compiler waits for a value", "#b45309");
@@ -189,7 +203,13 @@ mod tests {
         assert_eq!(escaped("a<b>&\"'\u{0}\u{1b}é"), "a&lt;b&gt;&amp;&quot;&#39;\u{FFFD}\u{FFFD}é");
         let evil = "</title><script>alert(1)</script>";
         let list = records(&[(0, What::Compiling), (5, compiled(evil)), (5, What::Running), (900, ran(evil))]);
-        let picture = timeline(evil, &[("model_run", Duration::ZERO, Duration::from_micros(900))], &Spans::of(&list));
+        let picture = timeline(
+            evil,
+            &[("model_run", Duration::ZERO, Duration::from_micros(900))],
+            &[("worker 1".to_owned(), vec![(Duration::ZERO, Duration::from_micros(5))])],
+            &Spans::of(&list),
+        );
+        assert!(picture.contains(">worker 1</text>"));
         assert!(!picture.contains("<script"), "{picture}");
         assert_eq!(picture.matches("<svg").count(), 1);
         for tag in ["title", "text", "g", "svg"] {

@@ -2,9 +2,9 @@
 
 use crate::RunError;
 use crate::control::{Event, RunOptions, panic_message};
-use crate::pipeline::{InlineSource, Item, Source, made_ahead, page_in, run_pipelined};
+use crate::pipeline::{Ahead, InlineSource, Item, Source, run_pipelined};
 use crate::state::{CapturedRun, PersistentOutputs, ReplayList};
-use firstlight_backend::{Budget, ChunkMaker, Completion, Device, Guards, KernelBindingTable, Pool, RunMemory, StepAddrs};
+use firstlight_backend::{Budget, Completion, Device, Guards, KernelBindingTable, Pool, RunMemory, StepAddrs};
 use firstlight_graph::OpError;
 use firstlight_plan::{
     CompiledNode, Compiler, ConstPool, Plan, PlanCtx, Segment, SegmentEnd, SegmentKey, Snapshot, StepKind, Watch,
@@ -12,6 +12,7 @@ use firstlight_plan::{
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Everything a run reads.
 #[derive(Debug)]
@@ -204,80 +205,122 @@ impl<'a> Engine<'a> {
         if parent.is_some() {
             compiler.resume(&state.key)?;
         }
-        let seat = match self.options.pipeline {
-            crate::Pipeline::Inline => None,
-            crate::Pipeline::Auto if !self.gains_from_pipeline => None,
-            crate::Pipeline::Auto | crate::Pipeline::On => self.pool.reserve_worker(),
-        };
         state.streamed = true;
-        // Memory that a path beside this one left is used again; where there is none, it is made ahead.
-        let maker = state.memory.has_only(&plan.chunks).then(|| state.memory.maker());
-        match seat {
-            None => {
-                let mut source = InlineSource { compiler, ctx: self.plan_ctx(), maker, options: self.options };
-                self.consume(plan, parent, state, &mut source)
+        let is_fresh = state.memory.has_only(&plan.chunks);
+        let mut consumer = Consumer::new(plan, parent, state);
+        let hand_over_after = match self.options.pipeline {
+            crate::Pipeline::Auto if self.gains_from_pipeline => INLINE_AT_FIRST,
+            crate::Pipeline::Auto | crate::Pipeline::Inline => Duration::MAX,
+            crate::Pipeline::On => Duration::ZERO,
+        };
+        let mut source = InlineSource { compiler, ctx: self.plan_ctx(), options: self.options };
+        let begin = Instant::now();
+        let mut seat = None;
+        let mut hands_over = || {
+            let hands_over = hand_over_after != Duration::MAX && begin.elapsed() >= hand_over_after;
+            if hands_over {
+                seat = self.pool.reserve_worker();
             }
-            Some(seat) => {
-                run_pipelined(self, seat, compiler, maker, |source| self.consume(plan, parent, state, source))
-            }
+            seat.is_some()
+        };
+        if let Some(last) = self.consume(&mut consumer, state, &mut source, &mut hands_over)? {
+            return Ok(last);
         }
+        let InlineSource { compiler, .. } = source;
+        // Memory that a path beside this one left is used again; where there is none, it is made ahead.
+        let maker = is_fresh.then(|| state.memory.maker());
+        let seat = seat.ok_or_else(|| RunError::Pool("a run was handed over to nobody".to_owned()))?;
+        let last = run_pipelined(self, seat, compiler, maker, |source| {
+            self.consume(&mut consumer, state, source, &mut || false)
+        })?;
+        last.ok_or_else(|| RunError::Persistent("a run that was handed over ended before its plan".to_owned()))
     }
 
-    /// Runs what the compiler emits, keeps it as segments, and publishes each when all its steps have run.
+    /// Runs what the compiler emits, keeps it as segments, and publishes each when all its steps have run. Gives the last
+    /// segment, or nothing where `pauses` asked for a pause between two items.
     fn consume(
         &self,
-        plan: &Plan,
-        mut parent: Option<Arc<Segment>>,
+        consumer: &mut Consumer<'_>,
         state: &mut PersistentOutputs,
         source: &mut dyn Source,
-    ) -> Result<Arc<Segment>, RunError> {
-        let mut key: SegmentKey = state.key.clone();
-        let mut publish = true;
-        let mut steps = vec![];
-        let mut list = ReplayList::new(state.memory.epoch());
+        pauses: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Arc<Segment>>, RunError> {
         loop {
+            if pauses() {
+                return Ok(None);
+            }
             match source.next()? {
                 Item::Step(step, made) => {
                     made.into_iter().for_each(|(i, chunk)| state.memory.adopt_chunk(i, chunk));
-                    list.push(&step, &mut state.memory, self.guards)?;
+                    consumer.list.push(&step, &mut state.memory, self.guards)?;
                     state.record(&step);
-                    self.run_step(&step, steps.len(), &mut list, state)?;
-                    steps.push(step);
+                    self.run_step(&step, consumer.steps.len(), &mut consumer.list, state)?;
+                    consumer.steps.push(step);
                 }
                 Item::End(end, resume) => {
                     self.settle(state)?;
-                    list.epoch = if list.looped.is_some() { u64::MAX } else { list.epoch };
-                    let index = plan.counters.new_segment();
-                    let segment = Arc::new(Segment::new(index, std::mem::take(&mut steps), end, resume));
-                    if let Err(why) = CapturedRun::validate(&segment) {
-                        return Err(RunError::Persistent(why));
-                    }
-                    state.captured.keep(index, list);
-                    publish = publish
-                        && match &parent {
-                            None => plan.publish_root(segment.clone()),
-                            Some(parent) => parent.publish(key, segment.clone()),
-                        };
+                    let segment = consumer.end_segment(end, resume, state)?;
                     match &segment.end {
-                        SegmentEnd::Done(_) => return Ok(segment),
+                        SegmentEnd::Done(_) => return Ok(Some(segment)),
                         SegmentEnd::Await(watch) => self.read_key(watch, &segment, state)?,
                     }
-                    key = state.key.clone();
+                    consumer.key = state.key.clone();
                     source.answer(&state.key)?;
-                    list = ReplayList::new(state.memory.epoch());
-                    parent = Some(segment);
+                    consumer.list = ReplayList::new(state.memory.epoch());
+                    consumer.parent = Some(segment);
                 }
             }
         }
     }
 }
 
-/// Compiles the next item, telling events; a panic becomes an error. A step's memory is made, where there is a maker, and its
-/// weights are paged in.
+/// How long a run that may gain from a second thread compiles on its own: one that has ended by then would have lost more by
+/// waking the thread than it could gain.
+const INLINE_AT_FIRST: Duration = Duration::from_micros(500);
+
+/// What a run has consumed of the segment at hand.
+struct Consumer<'a> {
+    plan: &'a Plan,
+    parent: Option<Arc<Segment>>,
+    key: SegmentKey,
+    publish: bool,
+    steps: Vec<Arc<CompiledNode>>,
+    list: ReplayList,
+}
+
+impl<'a> Consumer<'a> {
+    fn new(plan: &'a Plan, parent: Option<Arc<Segment>>, state: &PersistentOutputs) -> Consumer<'a> {
+        let list = ReplayList::new(state.memory.epoch());
+        Consumer { plan, parent, key: state.key.clone(), publish: true, steps: vec![], list }
+    }
+
+    /// Makes a segment of what was consumed and publishes it.
+    fn end_segment(
+        &mut self,
+        end: SegmentEnd,
+        resume: Option<Snapshot>,
+        state: &mut PersistentOutputs,
+    ) -> Result<Arc<Segment>, RunError> {
+        let mut list = std::mem::replace(&mut self.list, ReplayList::new(state.memory.epoch()));
+        list.epoch = if list.looped.is_some() { u64::MAX } else { list.epoch };
+        let index = self.plan.counters.new_segment();
+        let segment = Arc::new(Segment::new(index, std::mem::take(&mut self.steps), end, resume));
+        CapturedRun::validate(&segment).map_err(RunError::Persistent)?;
+        state.captured.keep(index, list);
+        self.publish = self.publish
+            && match &self.parent {
+                None => self.plan.publish_root(segment.clone()),
+                Some(parent) => parent.publish(std::mem::take(&mut self.key), segment.clone()),
+            };
+        Ok(segment)
+    }
+}
+
+/// Compiles the next item, telling events; a panic becomes an error.
 pub(crate) fn compile_next(
     compiler: &mut Compiler,
     ctx: &PlanCtx<'_>,
-    maker: Option<&ChunkMaker>,
+    ahead: Ahead<'_>,
     options: &RunOptions<'_>,
 ) -> Result<Item, RunError> {
     options.check_compiling(|| compiler.upcoming().map(|(node, _)| node.to_string()))?;
@@ -301,10 +344,7 @@ pub(crate) fn compile_next(
     };
     match emitted {
         firstlight_plan::Emit::Node(step) => {
-            let made = made_ahead(&step, maker);
-            if maker.is_some() {
-                page_in(&step);
-            }
+            let made = ahead.get_ready(&step);
             if options.events.is_some() {
                 let op = step.call.op.info().name;
                 options.tell(&Event::Compiled { node: &step.name, op, source: step.source }).map_err(fail)?;

@@ -4,6 +4,7 @@ use crate::cache::{Realized, StorageCache};
 use crate::control::RunOptions;
 use crate::engine::{Engine, compile_next};
 use crate::error::RunError;
+use crate::pipeline::Ahead;
 use crate::pipeline::Item;
 use crate::prepared::{PlanEntry, PrepareOptions, Prepared};
 use crate::state::PersistentOutputs;
@@ -268,7 +269,7 @@ impl PipelinedExecutor {
         let mut compiler = Compiler::new(plan.start.clone());
         let mut steps = vec![];
         loop {
-            match compile_next(&mut compiler, &engine.plan_ctx(), None, &options)? {
+            match compile_next(&mut compiler, &engine.plan_ctx(), Ahead::Nothing, &options)? {
                 Item::Step(step, _) => steps.push(step),
                 Item::End(end, resume) => {
                     let segment = Segment::new(plan.counters.new_segment(), steps, end, resume);

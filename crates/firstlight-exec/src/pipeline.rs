@@ -32,13 +32,12 @@ pub(crate) trait Source {
 pub(crate) struct InlineSource<'a> {
     pub(crate) compiler: Compiler,
     pub(crate) ctx: PlanCtx<'a>,
-    pub(crate) maker: Option<ChunkMaker>,
     pub(crate) options: &'a RunOptions<'a>,
 }
 
 impl Source for InlineSource<'_> {
     fn next(&mut self) -> Result<Item, RunError> {
-        compile_next(&mut self.compiler, &self.ctx, self.maker.as_ref(), self.options)
+        compile_next(&mut self.compiler, &self.ctx, Ahead::Nothing, self.options)
     }
 
     fn answer(&mut self, key: &SegmentKey) -> Result<(), RunError> {
@@ -79,16 +78,39 @@ impl Source for ChannelSource<'_> {
     }
 }
 
-/// Makes the chunks of a step ahead of its run. What is refused here is asked for again by the executor, whose error names
-/// the step.
-pub(crate) fn made_ahead(step: &CompiledNode, maker: Option<&ChunkMaker>) -> Vec<(u32, Chunk)> {
-    let make = |&(index, n_bytes): &(u32, usize)| Some((index, maker?.make(n_bytes).ok()?));
-    step.chunks.iter().filter_map(make).collect()
+/// What is done for a step besides compiling it, ahead of its run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ahead<'a> {
+    /// The executor waits for the step: its kernel finds for itself what it needs, on all threads.
+    Nothing,
+    /// Weights are paged in.
+    Weights,
+    /// Weights are paged in and memory is made.
+    All(&'a ChunkMaker),
+}
+
+impl Ahead<'_> {
+    /// Gets a step ready; the chunks that were made. What is refused here is asked for again by the executor, whose error names
+    /// the step.
+    pub(crate) fn get_ready(self, step: &CompiledNode) -> Vec<(u32, Chunk)> {
+        match self {
+            Ahead::Nothing => vec![],
+            Ahead::Weights => {
+                page_in(step);
+                vec![]
+            }
+            Ahead::All(maker) => {
+                page_in(step);
+                let make = |&(index, n_bytes): &(u32, usize)| Some((index, maker.make(n_bytes).ok()?));
+                step.chunks.iter().filter_map(make).collect()
+            }
+        }
+    }
 }
 
 /// Has the weights of a step at hand before it runs. One that does less arithmetic than it has weights reads but a few of
 /// them.
-pub(crate) fn page_in(step: &CompiledNode) {
+fn page_in(step: &CompiledNode) {
     for loc in step.inputs.iter().flatten() {
         if let Loc::Const(storage) = loc
             && let BackendStorage::Host(HostStorage::Bytes(bytes)) = &**storage
@@ -140,7 +162,12 @@ fn compile_all(
     mailbox: &Mailbox,
 ) {
     loop {
-        let item = compile_next(&mut compiler, ctx, maker, engine.options);
+        let ahead = match maker {
+            _ if channel.is_empty() => Ahead::Nothing,
+            Some(maker) => Ahead::All(maker),
+            None => Ahead::Weights,
+        };
+        let item = compile_next(&mut compiler, ctx, ahead, engine.options);
         let (done, awaits) = match &item {
             Ok(Item::Step(..)) => (false, false),
             Ok(Item::End(SegmentEnd::Await(_), _)) => (false, true),

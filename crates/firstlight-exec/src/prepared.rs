@@ -188,8 +188,7 @@ impl Prepared {
         if let Some(entry) = used(&mut self.lock_plans(), &fits) {
             return Ok(entry);
         }
-        let entry =
-            Arc::new(PlanEntry { plan: make()?, settled: AtomicBool::new(false), idle: Mutex::new(vec![]) });
+        let entry = Arc::new(PlanEntry { plan: make()?, settled: AtomicBool::new(false), idle: Mutex::new(vec![]) });
         let mut plans = self.lock_plans();
         // Another run of the class may have been quicker.
         if let Some(entry) = used(&mut plans, &fits) {

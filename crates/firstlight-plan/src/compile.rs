@@ -123,8 +123,8 @@ pub fn compile_node(ctx: &PlanCtx<'_>, arena: &mut Arena, request: NodeRequest<'
     let outputs: SmallVec<[OperandSpec; 1]> = request.outputs.iter().map(out_spec).collect::<Result<_, _>>()?;
 
     let query = KernelQuery { op: request.op, inputs: &request.inputs, outputs: &outputs, threads: ctx.threads };
-    let rows = ctx.table.rows(request.op.kind(), &types, ctx.backend);
-    let row = rows.iter().find(|row| (row.accepts)(&query));
+    let mut rows = ctx.table.rows(request.op.kind(), &types, ctx.backend);
+    let row = rows.find(|row| (row.accepts)(&query));
     let (kernel, caps, scratch_bytes, source) = match (row, ctx.table.reference(ctx.backend)) {
         (Some(row), _) => (row.kernel, row.caps, (row.scratch_bytes)(&query), row.source),
         (None, Some(reference)) => (reference, Caps { unaligned: true, capture_safe: true }, 0, "reference"),

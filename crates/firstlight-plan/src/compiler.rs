@@ -6,7 +6,8 @@
 
 use crate::arena::{Arena, Region};
 use crate::compile::{
-    Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, Progress, StepKind, broken, compile_node, out_spec,
+    Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, Progress, StepKind, broken, compile_node,
+    out_spec,
 };
 use crate::error::{NodeError, PlanError};
 use crate::plan::{Plan, PlanCounters, PlanKey, PlanOutput, Watch};
@@ -149,8 +150,7 @@ impl Compiler {
             adopted: adopted.iter().map(|(index, (_, storage))| (*index, Arc::as_ptr(storage) as usize)).collect(),
         };
         let frame = Frame { program: program.clone(), prefix: "".into(), next: 0, live, adopted: Arc::new(adopted) };
-        let start =
-            Snapshot { frames: vec![frame], arena, counters: counters.clone(), pending: None, n_walked: 0 };
+        let start = Snapshot { frames: vec![frame], arena, counters: counters.clone(), pending: None, n_walked: 0 };
         Ok(Plan::new(key.sorted(), program.clone(), locs, chunks, counters, start))
     }
 

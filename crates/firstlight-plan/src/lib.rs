@@ -17,7 +17,9 @@ mod plan;
 mod program;
 
 pub use arena::{Arena, Region};
-pub use compile::{Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, Progress, StepKind, compile_node};
+pub use compile::{
+    Compiled, CompiledNode, InputPlace, LoopStep, NodeRequest, PlanCtx, Progress, StepKind, compile_node,
+};
 pub use compiler::{Adopted, Compiler, Emit, Fed, Snapshot, push_spec};
 pub use consts::ConstPool;
 pub use error::{NodeError, PlanError};

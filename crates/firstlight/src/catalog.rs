@@ -25,7 +25,9 @@ pub fn catalog(runtime: &Runtime) -> Vec<OpEntry> {
     let backend = runtime.device.backend();
     let kernels = |kind: OpKind| {
         let rows = runtime.table.all().iter().copied();
-        rows.filter(|row| row.op == kind && row.backend == backend).collect()
+        let mut rows: Vec<_> = rows.filter(|row| row.op == kind && row.backend == backend).collect();
+        rows.sort_by_key(|row| row.types);
+        rows
     };
     let entry = |kind: &OpKind| OpEntry {
         name: kind.name(),

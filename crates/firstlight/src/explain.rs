@@ -314,6 +314,7 @@ impl Model {
         let threads = self.runtime.pool.threads();
         let query = KernelQuery { op: &call.op, inputs: &call.inputs, outputs: &call.outputs, threads };
         let rows = self.runtime.table.rows(call.op.kind(), &types, self.runtime.device.backend());
+        let rows: Vec<_> = rows.collect();
         let chosen = rows.iter().position(|row| (row.accepts)(&query));
         let verdict = |i: usize| match chosen {
             Some(chosen) if i == chosen => RowVerdict::Chosen,

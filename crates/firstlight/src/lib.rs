@@ -77,6 +77,7 @@ pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::{Session, Stats};
 pub use spec::{InputSpec, OutputSpec};
 
+pub use firstlight_backend::pool::TileSpan;
 pub use firstlight_exec::{
     CancelToken, Event, EventSink, LoadStage, Pipeline, Progress, Readiness, RunError, RunOptions,
 };

@@ -1,6 +1,7 @@
 //! What sessions share: threads, kernels, a device, perhaps a memory limit.
 
 use crate::Error;
+use firstlight_backend::pool::TileSpan;
 use firstlight_backend::{BackendId, Budget, Device, KernelBindingTable, Pool, reference_kernel};
 use firstlight_cpu::CpuDevice;
 use std::sync::{Arc, OnceLock};
@@ -50,6 +51,18 @@ impl Runtime {
         self.pool.threads()
     }
 
+    /// Begins or ends to record which thread works when, for a trace; recording allocates.
+    pub fn record_threads(&self, on: bool) {
+        self.pool.record(on);
+    }
+
+    /// What was recorded since it was last taken: stretches in which a thread ran parts of a kernel.
+    ///
+    /// **Edge cases**: kernels that run on the calling thread alone are not recorded.
+    pub fn take_recorded_threads(&self) -> Vec<TileSpan> {
+        self.pool.take_recorded()
+    }
+
     /// Bytes that all sessions of the runtime own together, where the runtime has a limit.
     pub fn owned_bytes(&self) -> Option<usize> {
         self.budget.as_ref().map(|budget| budget.used())
@@ -85,7 +98,7 @@ impl RuntimeBuilder {
         let pool = pool.map_err(|error| Error::Option { option: "threads", problem: error.to_string() })?;
         let (device, table) = match self.device {
             Some(given) => given,
-            None => (Arc::new(CpuDevice) as Arc<dyn Device>, Arc::new(cpu_table()?)),
+            None => (Arc::new(CpuDevice) as Arc<dyn Device>, Arc::new(cpu_table())),
         };
         let budget = self.memory_limit.map(|limit| Budget::new(Some(limit)));
         Ok(Runtime { pool: Arc::new(pool), table, device, budget })
@@ -93,7 +106,6 @@ impl RuntimeBuilder {
 }
 
 /// The kernels of the host.
-fn cpu_table() -> Result<KernelBindingTable, Error> {
-    let table = KernelBindingTable::finalize(firstlight_cpu::BINDINGS, &[(BackendId::CPU, reference_kernel)]);
-    table.map_err(|error| Error::Option { option: "device", problem: error.to_string() })
+fn cpu_table() -> KernelBindingTable {
+    KernelBindingTable::of_constants(firstlight_cpu::BINDINGS, &[(BackendId::CPU, reference_kernel)])
 }

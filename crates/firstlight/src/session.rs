@@ -111,6 +111,11 @@ impl Session {
         &self.model.metadata
     }
 
+    /// The threads and kernels that the session runs on.
+    pub fn runtime(&self) -> &Runtime {
+        &self.model.runtime
+    }
+
     /// The model as a graph; its `Display` is the text form.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.model.graph

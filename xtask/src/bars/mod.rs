@@ -80,7 +80,9 @@ pub(crate) fn run(project: &Project, mut args: Args) -> Result<(), Failure> {
         "core" => (core::BARS, 9),
         "first-answer" => (first_answer::BARS, 15),
         "tool" => (tool::BARS, 9),
-        other => return Err(Failure::Broken(format!("no set of bars {other:?}; there are core, first-answer and tool"))),
+        other => {
+            return Err(Failure::Broken(format!("no set of bars {other:?}; there are core, first-answer and tool")));
+        }
     };
     let (only, json) = (args.list("--only")?, args.option("--json")?);
     let models = args.option("--models")?.map_or_else(|| project.target.join("models"), PathBuf::from);

@@ -31,17 +31,16 @@ pub(super) struct SideBySide<'a> {
 impl SideBySide<'_> {
     /// The figures, by model, by peer, by phase with its number of threads.
     pub(super) fn run(&self, bench: &Bench) -> Result<Value, Failure> {
-        bench.project.build_release(&["firstlight-peer"])?;
+        let program = bench.project.build_quick("firstlight-peer")?;
         let folder = bench.project.target.join("peers");
         let is_openvino = self.peers.iter().any(|peer| peer.starts_with("openvino"));
-        let python =
-            python::environment(bench.project, if is_openvino { python::PEERS } else { python::CHECKS })?;
+        let python = python::environment(bench.project, if is_openvino { python::PEERS } else { python::CHECKS })?;
         self.build_peers(bench.project, &folder, &python)?;
         let results = bench.work.join(self.file);
         let _ = std::fs::remove_file(&results);
         let ours = format!(
             "{OURS}={} --model {{model}} --case {{case}} --threads {{threads}} --iters {{iters}} --secs {{secs}} {{out}}",
-            bench.project.program("firstlight-peer").display()
+            program.display()
         );
         let mut command = match self.is_pinned {
             true => Command::new("taskset"),

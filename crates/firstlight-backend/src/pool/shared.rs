@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 
+use super::recorder::Recorder;
 use super::slots::{JobSlot, Seat, TileSlot};
 use super::wait::{SpinClock, Waiters};
 
@@ -81,6 +82,7 @@ pub(super) struct Shared {
     handles: Mutex<Vec<JoinHandle<()>>>,
     workers: Box<[Worker]>,
     pub(super) waiters: Waiters,
+    pub(super) recorder: Recorder,
     pub(super) tile_slots: [TileSlot; N_TILE_SLOTS],
     pub(super) job_slots: [JobSlot; N_JOB_SLOTS],
 }
@@ -110,6 +112,7 @@ impl Shared {
             handles: Mutex::new(Vec::new()),
             workers: (0..n_workers).map(|_| Worker::default()).collect(),
             waiters: Waiters::new(n_workers),
+            recorder: Recorder::default(),
             tile_slots: Default::default(),
             job_slots: Default::default(),
         }

@@ -108,9 +108,11 @@ impl TileSlot {
         shared.announce_tiles(index, helpers);
 
         let in_tile = InTile::enter();
+        let recording = shared.recorder.span(|| 0);
         while let Some(left) = self.claim(shared, index, 0) {
             self.run_tile(shared, index, n_tiles - left, body);
         }
+        drop(recording);
         drop(in_tile);
         close.finish()
     }
@@ -120,6 +122,7 @@ impl TileSlot {
         let Some(mut left) = self.claim(shared, index, RUNNING_ONE) else { return false };
         let running = Running { slot: self, shared };
         let _in_tile = InTile::enter();
+        let recording = shared.recorder.span(|| shared.worker_index().map_or(0, |index| index + 1));
         shared.pass_wake_on(self);
         // SAFETY: this thread is counted as running until `running` is dropped, so the owner does not write `work`; the claim
         // acquired the owner's write.
@@ -135,6 +138,7 @@ impl TileSlot {
                 None => break,
             }
         }
+        drop(recording);
         drop(running);
         true
     }

@@ -86,7 +86,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let feeds = feeds(&session, &args.model)?;
     let cold = cold::measure(args.cold)?;
     let mut binding = bound(&session, &feeds)?;
-    let warm = warm(args, &session, &mut binding, load)?;
+    let warm = warm(args, &mut binding, load)?;
     let profile = match args.profile {
         true => Some(profile::measure(&session, &mut binding, &warm.later)?),
         false => None,
@@ -121,8 +121,8 @@ fn bound(session: &Session, feeds: &Feeds) -> Result<Binding, Failure> {
     Ok(binding)
 }
 
-fn warm(args: &BenchArgs, session: &Session, binding: &mut Binding, load: Duration) -> Result<Warm, Failure> {
-    let progress = Progress::of_first_run(session);
+fn warm(args: &BenchArgs, binding: &mut Binding, load: Duration) -> Result<Warm, Failure> {
+    let progress = Progress::of_first_run();
     let clock = Instant::now();
     binding.run_with(&RunOptions { events: progress.events(), ..RunOptions::default() })?;
     let first = clock.elapsed();
@@ -132,7 +132,7 @@ fn warm(args: &BenchArgs, session: &Session, binding: &mut Binding, load: Durati
         // The first replay resolves what later ones find.
         binding.run()?;
     }
-    let progress = Progress::new("warm run", 0);
+    let progress = Progress::new("warm run");
     let begin = Instant::now();
     let mut later = vec![];
     while later.len() < most && (args.warm.is_some() || begin.elapsed().as_secs_f64() < args.secs) {
@@ -151,6 +151,9 @@ fn times(out: &mut String, session: &Session, cold: Option<&cold::Cold>, warm: &
         table.row(cold.total.row("cold: process start to first answer"));
         table.row(cold.load.row("  loading"));
         table.row(cold.first.row("  first run"));
+        for (what, stats) in &cold.ladder {
+            table.row(stats.row(&format!("    {what}")));
+        }
     }
     let later = Stats::of(&warm.later);
     if let Some(stats) = &later {

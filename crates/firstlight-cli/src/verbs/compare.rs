@@ -114,7 +114,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         }
     }
     let feeds = feeds_with(&session, &args.model, given)?;
-    let progress = Progress::new("comparing", 0);
+    let progress = Progress::new("comparing");
     let told = |done: usize, of: usize| progress.set_of(done, of);
     let options = Options {
         tolerance: tolerance(args, &against),

@@ -82,7 +82,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
         let options = if shown.is_empty() { first } else { RunOptions::default() };
         shown.push(Shown::new(index, &held_out, &mut classifier, &options)?);
     }
-    let records = recorder.into_records();
+    let records = recorder.take();
     let mut all = Vec::new();
     for index in 0..held_out.images.len() {
         all.push(Shown::new(index, &held_out, &mut classifier, &RunOptions::default())?);

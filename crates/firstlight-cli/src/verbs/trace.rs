@@ -1,6 +1,7 @@
 //! `firstlight trace`: a Chrome trace of what was compiled and executed when.
 //!
-//! Tracks: `session` (loading, runs), `compile`, `execute`. An arrow leads from a node's compile to its first run.
+//! Tracks: `session` (loading, runs), `compile`, `execute`, and one a thread that ran parts of kernels. An arrow leads from a
+//! node's compile to its first run.
 
 use crate::args::ModelArgs;
 use crate::feeds::{check_use, feeds};
@@ -8,17 +9,18 @@ use crate::record::{Record, Recorder, Spans};
 use crate::table::count;
 use crate::{Failure, print, svg, timeline};
 use clap::Args;
-use firstlight::{RunOptions, files};
+use firstlight::{RunOptions, Session, files};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Writes what was compiled and executed when, as a Chrome trace or a picture.
 ///
 /// The model is run. The first run compiles each node just before it executes it, on another thread where that is worth it; later runs
-/// replay. The trace shows three tracks: session (loading, runs), compile, execute; an arrow leads from a node's compile
-/// to its first run. It is a Chrome trace: open it in Perfetto or chrome://tracing. With --svg the same is drawn as a
+/// replay. The trace shows the tracks session (loading, runs), compile and execute, and one for each thread that ran parts
+/// of kernels; an arrow leads from a node's compile to its first run. It is a Chrome trace: open it in Perfetto or chrome://tracing. With --svg the same is drawn as a
 /// picture that any browser shows, with the node, its op, its kernel and its time where the pointer rests.
 ///
 /// A small timeline of text goes to standard error: how busy compiling and executing were.
@@ -50,25 +52,28 @@ Examples:
 /// Runs a model and writes its trace.
 pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
     check_use(&args.model)?;
-    let recorder = Recorder::new();
-    let session = args.model.load(&[])?;
+    let recorder = Arc::new(Recorder::new());
+    let session = args.model.load_telling(recorder.clone())?;
     let mut spans = vec![("model_loading", Duration::ZERO, recorder.clock.elapsed())];
     let feeds = feeds(&session, &args.model)?;
+    session.runtime().record_threads(true);
     for i in 0..args.repeat {
         let start = recorder.clock.elapsed();
-        let options = RunOptions { events: Some(&recorder), ..RunOptions::default() };
+        let options = RunOptions { events: Some(&*recorder), ..RunOptions::default() };
         session.run_with(feeds.iter().map(|(name, tensor)| (name, tensor)), &options)?;
         let name = if i == 0 { "model_run (first)" } else { "model_run" };
         spans.push((name, start, recorder.clock.elapsed()));
     }
-    let records = recorder.into_records();
+    let records = recorder.take();
     let recorded = Spans::of(&records);
+    spans.extend(&recorded.loading);
+    let threads = busy_threads(&session, recorder.clock);
     let said = |path: &Path| {
         let (steps, runs) = (count(recorded.ran.len(), "step"), count(args.repeat as usize, "run"));
         print::note(&format!("{steps} of {runs} in {}", path.display()));
     };
     if args.out.is_some() || args.svg.is_none() {
-        let trace = chrome_trace(&spans, &records);
+        let trace = chrome_trace(&spans, &threads, &records);
         let mut text = serde_json::to_string(&trace).map_err(|error| Failure::Failed(error.to_string()))?;
         text.push('\n');
         let path = args.out.clone().unwrap_or_else(|| default_path(&args.model.model, "json"));
@@ -80,11 +85,22 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
         let name = args.model.model.file_name().unwrap_or_default().to_string_lossy();
         let title =
             format!("{name}: {} on {}", count(args.repeat as usize, "run"), count(session.stats().threads, "thread"));
-        files::write(&path, svg::timeline(&title, &spans, &recorded).as_bytes())?;
+        files::write(&path, svg::timeline(&title, &spans, &threads, &recorded).as_bytes())?;
         said(&path);
     }
     print::note(timeline::text(&records, 80).trim_end());
     Ok(())
+}
+
+/// When each thread ran parts of kernels, by its name.
+fn busy_threads(session: &Session, zero: Instant) -> Vec<(String, Vec<(Duration, Duration)>)> {
+    let mut threads: BTreeMap<usize, Vec<(Duration, Duration)>> = BTreeMap::new();
+    for span in session.runtime().take_recorded_threads() {
+        let at = |time: Instant| time.saturating_duration_since(zero);
+        threads.entry(span.thread).or_default().push((at(span.from), at(span.to)));
+    }
+    let name = |thread| if thread == 0 { "caller".to_owned() } else { format!("worker {thread}") };
+    threads.into_iter().map(|(thread, spans)| (name(thread), spans)).collect()
 }
 
 /// A file in the current folder, named after the model.
@@ -98,11 +114,18 @@ fn default_path(model: &Path, end: &str) -> PathBuf {
 const SESSION: u32 = 1;
 const COMPILE: u32 = 2;
 const EXECUTE: u32 = 3;
+/// The first of those of threads.
+const THREADS: u32 = 4;
+
+/// Threads by name, each with the stretches in which it ran parts of kernels.
+type BusyThreads = [(String, Vec<(Duration, Duration)>)];
 
 /// The trace's events: spans of the session, then what the records tell.
-fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec<Value> {
+fn chrome_trace(spans: &[(&str, Duration, Duration)], threads: &BusyThreads, records: &[Record]) -> Vec<Value> {
     let mut events = Vec::new();
-    for (track, name) in [(SESSION, "session"), (COMPILE, "compile"), (EXECUTE, "execute")] {
+    let tracks = [(SESSION, "session"), (COMPILE, "compile"), (EXECUTE, "execute")];
+    let pool = (THREADS..).zip(threads).map(|(track, (name, _))| (track, name.as_str()));
+    for (track, name) in tracks.into_iter().chain(pool) {
         events.push(json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_name", "args": {"name": name}}));
         events.push(
             json!({"ph": "M", "pid": 1, "tid": track, "name": "thread_sort_index", "args": {"sort_index": track}}),
@@ -110,6 +133,9 @@ fn chrome_trace(spans: &[(&str, Duration, Duration)], records: &[Record]) -> Vec
     }
     for (name, from, to) in spans {
         events.push(slice(SESSION, "Session", name, *from, *to, json!({})));
+    }
+    for (track, (_, busy)) in (THREADS..).zip(threads) {
+        events.extend(busy.iter().map(|(from, to)| slice(track, "Thread", "tiles", *from, *to, json!({}))));
     }
     let recorded = Spans::of(records);
     let mut flows: HashMap<&str, u64> = HashMap::new();
@@ -169,8 +195,15 @@ mod tests {
             (20, What::Running),
             (21, ran("a")),
         ]);
-        let trace = chrome_trace(&[("model_run", Duration::ZERO, Duration::from_micros(30))], &list);
+        let trace = chrome_trace(
+            &[("model_run", Duration::ZERO, Duration::from_micros(30))],
+            &[("worker 1".to_owned(), vec![(Duration::from_micros(5), Duration::from_micros(8))])],
+            &list,
+        );
         let of = |key: &str, value: &str| -> Vec<&Value> { trace.iter().filter(|event| event[key] == value).collect() };
+        let (busy, names) = (of("cat", "Thread"), of("name", "thread_name"));
+        assert_eq!((busy[0]["ts"].as_f64(), busy[0]["dur"].as_f64()), (Some(5.0), Some(3.0)));
+        assert!(names.iter().any(|name| name["tid"] == busy[0]["tid"] && name["args"]["name"] == "worker 1"));
         let compile = of("cat", "Compile");
         assert_eq!((compile[0]["ts"].as_f64(), compile[0]["dur"].as_f64()), (Some(1.0), Some(2.0)));
         assert_eq!(compile[0]["args"]["source"], "avx2");

@@ -14,7 +14,7 @@ pub(super) fn find(scope: &mut Scope<'_, '_>) -> Vec<(usize, Action)> {
     let bases: Vec<usize> = scope.nodes().filter(|(_, node)| is_base(&node.op)).map(|(i, _)| i).collect();
     let (graph, table, backend) = (scope.graph, scope.ctx.table, scope.ctx.device.backend());
     // A base with a row of its own does not go to the reference.
-    let has_row = |op: OpKind| !table.rows(op, &[DType::F32], backend).is_empty();
+    let has_row = |op: OpKind| table.rows(op, &[DType::F32], backend).next().is_some();
     let pays = |op: OpKind| has_row(OpKind::Fused) || !has_row(op);
     let readers = scope.sole_readers();
     let mut taken = vec![false; graph.nodes().len()];

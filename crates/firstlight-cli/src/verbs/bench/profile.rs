@@ -67,7 +67,7 @@ pub(super) fn measure(session: &Session, binding: &mut Binding, plain: &[Duratio
         let clock = Instant::now();
         binding.run_with(&RunOptions { events: Some(&recorder), ..RunOptions::default() })?;
         times.push(clock.elapsed());
-        let records = recorder.into_records();
+        let records = recorder.take();
         for (span, own) in own_times(&Spans::of(&records).ran) {
             let part = nodes.entry(span.node.to_owned()).or_default();
             part.op = span.op.to_owned();
@@ -197,7 +197,7 @@ fn peak(threads: usize) -> Result<f64, Failure> {
             persistent: None,
         };
         executor.realize_with(request).map_err(|error| fail(&error))?;
-        let records = recorder.into_records();
+        let records = recorder.take();
         let step = Spans::of(&records).ran.iter().map(Span::time).sum::<Duration>().as_secs_f64();
         best = best.min(step.max(1e-9));
     }
