@@ -42,7 +42,7 @@ pub enum Operand {
 pub const MAX_STEPS: usize = 12;
 
 /// The most inputs that an [`Elementwise`] has.
-pub const MAX_INPUTS: usize = 8;
+pub const MAX_INPUTS: usize = 12;
 
 pub(crate) const INFO: OpInfo = OpInfo {
     name: "Elementwise",
