@@ -4,9 +4,10 @@ mod common;
 
 use common::{D, F32, Model, Weight};
 use firstlight::{
-    CancelToken, ErrorKind, Event, EventSink, Pipeline, RunOptions, Runtime, Session, Tensor, TensorBuf, TensorRef,
+    CancelToken, ErrorKind, Event, EventSink, Pipeline, Readiness, RunOptions, Runtime, Session, Tensor, TensorBuf,
+    TensorRef,
 };
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn floats(dims: &[usize], value: f32) -> Tensor {
@@ -254,4 +255,54 @@ fn sessions_give_back_what_they_own() {
         assert_eq!(failed.unwrap_err().kind(), ErrorKind::Input);
     }
     assert_eq!(runtime.owned_bytes(), Some(0));
+}
+
+#[derive(Default)]
+struct Stages(Mutex<Vec<String>>);
+
+impl EventSink for Stages {
+    fn event(&self, event: &Event<'_>) -> Result<(), String> {
+        let text = match event {
+            Event::Loading(stage) => format!("{stage:?}"),
+            Event::Compiling { progress, .. } => format!("compiling {}/{}", progress.index, progress.of),
+            Event::Ran { progress, .. } => format!("ran {}/{}", progress.index, progress.of),
+            Event::FirstAnswer => "first answer".into(),
+            Event::Settled => "settled".into(),
+            _ => return Ok(()),
+        };
+        self.0.lock().unwrap().push(text);
+        Ok(())
+    }
+}
+
+#[test]
+fn loading_and_runs_say_how_far_they_are_and_readiness_follows() {
+    let sink = Arc::new(Stages::default());
+    let builder = Session::builder().threads(1).passes(false).events(sink.clone());
+    let session = builder.load_bytes(common::adds(2)).unwrap();
+    let take = || std::mem::take(&mut *sink.0.lock().unwrap());
+    assert_eq!(take(), ["Parse", "Rewrite", "Done"]);
+    assert_eq!(session.readiness(), Readiness::Loaded);
+    let x = floats(&[1, 16], 0.0);
+    session.run([("x", &x)]).unwrap();
+    let ran: Vec<String> = take().into_iter().filter(|event| !event.starts_with("compiling 2/2")).collect();
+    // What follows the last node is told as the last node.
+    assert_eq!(ran, ["compiling 1/2", "ran 1/2", "ran 2/2", "first answer"]);
+    assert_eq!(session.readiness(), Readiness::Answers);
+    session.run([("x", &x)]).unwrap();
+    assert_eq!(take(), ["ran 1/2", "ran 2/2", "settled"]);
+    session.run([("x", &x)]).unwrap();
+    assert_eq!((take().len(), session.readiness()), (2, Readiness::Settled));
+    session.run([("x", &floats(&[2, 16], 0.0))]).unwrap();
+    assert_eq!(session.readiness(), Readiness::Answers, "other sizes start over");
+}
+
+#[test]
+fn loading_obeys_cancel() {
+    let token = CancelToken::new();
+    let load = || Session::builder().cancel(&token).load_bytes(common::adds(3));
+    load().unwrap();
+    token.cancel();
+    let error = load().unwrap_err();
+    assert_eq!((error.kind(), error.node()), (ErrorKind::Cancelled, Some("add0")));
 }

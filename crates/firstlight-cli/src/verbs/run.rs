@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let mut times = Vec::new();
     let mut outputs = None;
     for i in 0..args.repeat {
-        let progress = (i == 0).then(|| Progress::of_first_run());
+        let progress = (i == 0).then(Progress::of_first_run);
         let clock = Instant::now();
         let events = progress.as_ref().and_then(Progress::events);
         let options = RunOptions { events, ..RunOptions::default() };
